@@ -1,0 +1,157 @@
+"""What every command of this project shares: strict JSON in, one JSON form out, exit statuses, progress.
+
+Run:  not a script; `run_command(main)` stands at the end of each one.
+
+Exit status  0 done; 1 done, and the answer is no; 2 could not be done; 3 not comparable or not decided; 130 stopped.
+Does not know what any command does; its errors are one line each: what, where, what to do.
+"""
+
+import json
+import os
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+
+
+class InputError(ValueError):
+    """Something the user gave cannot be used. The text is one line: what was wrong, where, what to do."""
+
+
+class NotComparable(ValueError):
+    """Two things that must not be compared, or a question that cannot be decided; exit status 3."""
+
+
+def parse_json(text, where):
+    """The value that `text` holds, or InputError naming `where`. Duplicate keys, NaN and infinities are refused."""
+
+    def pairs(items):
+        found = dict(items)
+        if len(found) != len(items):
+            keys = [key for key, _ in items]
+            twice = sorted({key for key in keys if keys.count(key) > 1})
+            raise InputError(f"{where}: the key {twice[0]!r} stands twice in one object; remove one of the two")
+        return found
+
+    def number(text):
+        value = float(text)
+        if value in (float("inf"), float("-inf")):
+            raise InputError(f"{where}: {text} is too large for a number; correct it")
+        return value
+
+    def constant(name):
+        raise InputError(f"{where}: {name} is no JSON number; replace it")
+
+    try:
+        return json.loads(text, object_pairs_hook=pairs, parse_constant=constant, parse_float=number)
+    except json.JSONDecodeError as error:
+        raise InputError(f"{where}: not JSON: {error}; correct that place") from None
+    except RecursionError:
+        raise InputError(f"{where}: nested too deep to read; flatten it") from None
+    except InputError:
+        raise
+    except ValueError as error:  # an integer of thousands of digits, which Python refuses to convert
+        raise InputError(f"{where}: not readable as JSON: {error}; correct it") from None
+
+
+def read_text(path):
+    """The UTF-8 text of a file with its line ends as they are, a byte order mark taken off, or InputError."""
+    try:
+        return Path(path).read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 at byte {error.start}; save it as UTF-8") from None
+    except (OSError, ValueError) as error:  # ValueError: a path with a null byte
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{path}: cannot be read: {reason}; check the path and its permissions") from None
+
+
+def read_json(path):
+    """The JSON value in a file, or InputError for a file that is unreadable, not UTF-8 or not strict JSON."""
+    return parse_json(read_text(path), path)
+
+
+def read_jsonl(path):
+    """The JSON values of a file of JSON lines, blank lines skipped; InputError names the line. Reads it whole."""
+    lines = read_text(path).split("\n")
+    return [parse_json(line, f"{path}: line {number}") for number, line in enumerate(lines, 1) if line.strip()]
+
+
+def dump(value):
+    """The one JSON form that this project writes: two spaces, real characters, no NaN, a newline at the end."""
+    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def write_text(path, text):
+    """Write a whole file or leave the old one as it was: a temporary file beside it, flushed, then moved."""
+    path = Path(path)
+    data = text.encode("utf-8")  # first, so that text UTF-8 cannot hold touches nothing
+    temporary = None
+    try:
+        handle, temporary = tempfile.mkstemp(prefix=path.name + ".", suffix=".part", dir=path.parent)
+        with open(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(temporary, path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~mask)
+        os.replace(temporary, path)
+        temporary = None
+    except OSError as error:
+        reason = error.strerror or error
+        raise InputError(f"{path}: cannot be written: {reason}; choose another place or free it") from None
+    finally:
+        if temporary is not None:
+            Path(temporary).unlink(missing_ok=True)
+
+
+def write_json(path, value):
+    """`dump(value)` into a file, whole or not at all."""
+    write_text(path, dump(value))
+
+
+def progress(items, **options):
+    """`items` with a bar on standard error when that is a terminal and the work lasts over two seconds.
+
+    Options are tqdm's (total, desc, unit).
+    """
+    from tqdm import tqdm  # here, since most commands are done before a bar would show
+
+    return tqdm(items, disable=None, delay=2, file=sys.stderr, **options)
+
+
+def run_command(main, argv=None):
+    """Run `main(argv)` and leave the process with its status.
+
+    Standard output becomes UTF-8 with LF. A foreseen error is one line and 2 (NotComparable: 3); an unforeseen one
+    keeps its traceback and is 2, so that 1 always means no. A reader that closes the pipe early is no error.
+    """
+    sys.stdout.reconfigure(encoding="utf-8", errors="strict", newline="\n")
+    sys.stderr.reconfigure(errors="backslashreplace")
+    sys.exit(status_of(main, argv))
+
+
+def status_of(main, argv=None):
+    """The exit status of `main(argv)`, its errors told on standard error."""
+    name = Path(sys.argv[0]).name
+    try:
+        status = main(argv)
+        sys.stdout.flush()
+        return status or 0
+    except NotComparable as error:
+        print(f"{name}: {error}", file=sys.stderr)
+        return 3
+    except InputError as error:
+        print(f"{name}: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(f"{name}: stopped", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else the flush at exit complains again
+        return 0
+    except SystemExit as exit_:
+        return exit_.code if isinstance(exit_.code, int) or exit_.code is None else 2
+    except Exception:
+        traceback.print_exc()
+        return 2
