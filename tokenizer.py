@@ -1,0 +1,169 @@
+"""Count what a request costs: the model's own chat template and tokenizer, no inference.
+
+Run:  not a script; `python prepare.py` fetches the two files once.
+
+count_request(messages, tools=None) -> tokens of the request as the model's server sees it: generation prompt on,
+thinking off, special tokens written by the template and not added again. counter() is the loaded Counter; use it as
+the `count` of a strategy, which can then add costs (`part`) instead of counting each candidate again.
+
+Does not fetch or pin files (prepare.py does), nor learn how the template puts messages together (token_sum.py).
+"""
+
+import hashlib
+from functools import lru_cache
+
+from command import InputError
+from prepare import MANIFEST, folder, read_manifest
+from token_sum import TokenSum
+
+COUNT_SCOPE = "chat template with generation prefix; tokenizer files only, no inference"
+
+
+class TokenizerError(InputError):
+    """The tokenizer's files are missing, differ from the manifest, or cannot be used."""
+
+
+class CountError(InputError):
+    """A request that the template refuses, or text that the tokenizer cannot take."""
+
+
+class Counter:
+    """The loaded tokenizer and template of one manifest. Called with messages, it gives their tokens.
+
+    messages  [{"role", "content"}, ...], with tool_calls and tool results as in OpenAI's interface
+    """
+
+    def __init__(self, tokenizer, template, manifest):
+        """`tokenizer` as the tokenizers library loads it, `template` the text of the chat template."""
+        self._tokenizer, self._manifest = tokenizer, manifest
+        self._special = {name: text for name, text in manifest.items() if name.endswith("_token")}  # bos_token, ...
+        self._template = compile_template(template)
+        added = tokenizer.get_added_tokens_decoder().values()
+        self.control_tokens = sorted((token.content for token in added if token.special), key=len, reverse=True)
+        self._sum = TokenSum(self.text, self.lengths, self.control_tokens)
+
+    def __call__(self, messages, tools=None):
+        """Tokens of the whole request: a sum of known parts where the template allows it, else `full`."""
+        total = self._sum.total(messages, tools)
+        return self.full(messages, tools) if total is None else total
+
+    def count(self, messages, tools=None):
+        """The same as calling the counter."""
+        return self(messages, tools)
+
+    def full(self, messages, tools=None):
+        """Tokens of the whole request, rendered and tokenised from scratch."""
+        return self.lengths([self.text(messages, tools)])[0]
+
+    def part(self, runs):
+        """For each run of messages the tokens that it adds to any request, or None where only the whole can tell.
+
+        A run starts with a user's message and ends before the next one. The runs are tokenised together.
+        """
+        return self._sum.parts(runs)
+
+    @property
+    def sums(self):
+        """Whether the template was found to let a request's count be a sum of its messages' counts."""
+        return self._sum.holds
+
+    def text(self, messages, tools=None):
+        """The request as the template writes it."""
+        from jinja2 import TemplateError
+
+        try:
+            return self._template.render(
+                messages=messages,
+                tools=tools,
+                add_generation_prompt=True,
+                enable_thinking=False,
+                **self._special,
+            )
+        except (TemplateError, TypeError, KeyError, AttributeError) as error:
+            raise CountError(f"the chat template refuses this request: {error}; correct its messages") from None
+
+    def lengths(self, texts):
+        """The number of tokens of each text, nothing added."""
+        try:
+            return [len(found) for found in self._tokenizer.encode_batch_fast(texts, add_special_tokens=False)]
+        except (TypeError, UnicodeEncodeError) as error:
+            raise CountError(f"a text that cannot be tokenised: {error}; give valid Unicode text") from None
+
+    def control_token(self, text):
+        """The first control token of the model inside a text, or None: the template or the server would act on it."""
+        found = [token for token in self.control_tokens if token in text]
+        return min(found, key=text.find) if found else None
+
+    def profile(self):
+        """The `counter` block of a report: what the counts depend on."""
+        return {
+            "model": self._manifest["model"],
+            "revision": self._manifest["revision"],
+            "template_sha256": self._manifest["files"]["chat_template.jinja"]["sha256"],
+            "enable_thinking": False,
+            "count_scope": COUNT_SCOPE,
+        }
+
+
+def compile_template(source):
+    """A chat template as transformers renders it: sandboxed, blocks trimmed, raise_exception at hand, no clock."""
+    import json
+
+    from jinja2 import TemplateError
+    from jinja2.exceptions import TemplateSyntaxError
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    def raise_exception(message):
+        raise TemplateError(message)
+
+    def tojson(value, indent=None, **options):
+        return json.dumps(value, ensure_ascii=False, indent=indent, **options)
+
+    environment = ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
+    )
+    environment.filters["tojson"] = tojson
+    environment.globals["raise_exception"] = raise_exception
+    try:
+        return environment.from_string(source)
+    except TemplateSyntaxError as error:
+        raise TokenizerError(f"chat template, line {error.lineno}: {error.message}; pin another template") from None
+
+
+def read_verified(manifest_path, manifest):
+    """The bytes of the manifest's files by name, each hashed before use, or TokenizerError."""
+    found = {}
+    for name, pinned in manifest["files"].items():
+        path = folder(manifest_path) / name
+        remedy = "run: python prepare.py"
+        if manifest_path != MANIFEST:
+            remedy = f"run: python prepare.py --model {manifest['model']} --manifest {manifest_path}"
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise TokenizerError(f"{path}: {error.strerror or error}; {remedy}") from None
+        if len(data) != pinned["bytes"] or hashlib.sha256(data).hexdigest() != pinned["sha256"]:
+            raise TokenizerError(f"{path}: differs from {manifest_path.name}; {remedy}")
+        found[name] = data
+    return found
+
+
+@lru_cache(maxsize=4)
+def counter(manifest_path=MANIFEST):
+    """The Counter of a manifest, its files verified against their hashes; loaded once in a process."""
+    from tokenizers import Tokenizer
+
+    manifest = read_manifest(manifest_path)
+    files = read_verified(manifest_path, manifest)
+    try:
+        tokenizer = Tokenizer.from_buffer(files["tokenizer.json"])
+    except Exception as error:  # the library raises bare Exception
+        raise TokenizerError(f"{manifest_path}: tokenizer.json cannot be loaded: {error}; pin another one") from None
+    tokenizer.no_truncation()  # a count must not be cut or filled up
+    tokenizer.no_padding()
+    return Counter(tokenizer, files["chat_template.jinja"].decode("utf-8"), manifest)
+
+
+def count_request(messages, tools=None):
+    """Tokens of a request to the pinned model: [{"role", "content"}, ...], and the tools declared with it."""
+    return counter()(messages, tools)
