@@ -1,0 +1,50 @@
+"""Find exact words in a text the way a reader would: whole, and not inside their own negation.
+
+Run:  not a script; fixtures.py, items.py and annotate.py use it.
+Does not decide a verdict (items.py) and knows no conversation.
+
+sentence  what lies between line ends and between . ! or ? before white space; an abbreviation ends one too
+"""
+
+import html
+import re
+
+NEGATION = re.compile(r"\b(?:not|never|no|without|cannot)\b|n['\u2019]t\b", re.IGNORECASE)
+ENDS = re.compile(r"[.!?](?=\s)|\n")
+REPLACEMENT = re.compile(r"\b(?:replace[ds]?|replacing|instead|not|no longer|switch(?:ed)?|change[ds]?|actually|"
+                         r"previous(?:ly)?|original(?:ly)?|earlier|formerly|superseded?|was|were|old)\b|n['\u2019]t\b",
+                         re.IGNORECASE)
+
+
+def stands(literal, text):
+    """Offsets at which `literal` stands in `text`, raw or escaped, without a word character, - or / directly beside it.
+
+    "v1.2" does not stand in "v1.20", nor "main" in "main-old" or "feature/main".
+    """
+    found = set()
+    for form in {literal, html.escape(literal, quote=False)}:
+        pattern = r"(?<![\w/-])" + re.escape(form) + r"(?![\w/-])"
+        found |= {match.start() for match in re.finditer(pattern, text)}
+    return sorted(found)
+
+
+def sentence_before(text, start):
+    """The part of the sentence around offset `start` that lies before it."""
+    ends = [match.end() for match in ENDS.finditer(text, 0, start)]
+    return text[ends[-1] if ends else 0:start]
+
+
+def sentence_at(text, start):
+    """The whole sentence around offset `start`, stripped."""
+    end = ENDS.search(text, start)
+    return (sentence_before(text, start) + text[start:end.end() if end else len(text)]).strip()
+
+
+def negated(text):
+    """Whether `text` holds a word that turns round what follows it: not (also n't, cannot), never, no, without."""
+    return bool(NEGATION.search(text))
+
+
+def speaks_of_replacement(sentence):
+    """Whether a sentence says that something was replaced, so that naming the older value in it misleads nobody."""
+    return bool(REPLACEMENT.search(sentence))
