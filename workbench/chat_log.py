@@ -1,0 +1,90 @@
+"""Make a case set, still to be labelled, of chat logs: JSON lines of OpenAI messages.
+
+Run:  not a script; `python -m workbench.import_cases chat traffic.jsonl` does.
+
+A line is a conversation {"messages": [...]}, with "id" where it has one, or one message, with "conversation_id" where
+the file holds several conversations. The last user message becomes the question, the turns before it the history;
+what came after that message is not used. A tool call stays with its result in one turn; a turn that cannot be read is
+left out whole and listed, never in part.
+"""
+
+from command import InputError, read_jsonl
+from workbench.openai_turns import IN_FRONT, MessageError, split_messages, text_of, turn_of
+
+
+def import_chat(path):
+    """(histories, cases without a budget and with nothing required, losses) of a file of JSON lines."""
+    histories, cases, losses = {}, [], []
+    for name, messages in conversations(read_jsonl(path), path):
+        case, turns, lost = read_conversation(name, messages)
+        losses += lost
+        if case:
+            cases.append(case)
+            histories[name] = turns
+    return histories, cases, losses
+
+
+def conversations(lines, path):
+    """(name, messages) of each conversation, in the order in which they begin."""
+    found = {}
+    for number, line in enumerate(lines, 1):
+        if isinstance(line, dict) and isinstance(line.get("messages"), list):
+            name = str(line.get("id", f"conversation-{number}"))
+            if name in found:
+                raise InputError(f"{path}: conversation {name!r} stands twice; give the second another id")
+            found[name] = line["messages"]
+        elif isinstance(line, dict) and "role" in line:
+            found.setdefault(str(line.get("conversation_id", "conversation-1")), []).append(line)
+        else:
+            raise InputError(f"{path}: value {number} is neither a conversation with messages nor a message; see --help")
+    return found.items()
+
+
+def read_conversation(name, messages):
+    """(case or None, turns, losses) of one conversation."""
+    losses = []
+
+    def lose(what, detail):
+        losses.append({"what": what, "where": name, "detail": detail})
+
+    try:
+        front, groups = split_messages(sort_out(messages, lose))
+        instructions = "\n\n".join(text_of(message).strip() for message in front)
+        if len(groups) < 2:
+            raise MessageError("fewer than two user messages: no history to choose from")
+        question = text_of(groups[-1][0])
+        if not question.strip():
+            raise MessageError("the last user message is empty: there is no question")
+    except MessageError as error:
+        lose("conversation left out", str(error))
+        return None, [], losses
+    turns = []
+    for number, group in enumerate(groups[:-1], 1):
+        try:
+            turns.append({"id": str(number), **turn_of(group)})
+        except MessageError as error:
+            lose("turn left out", f"turn {number}: {error}")
+    if not turns:
+        lose("conversation left out", "no turn of it could be read")
+        return None, [], losses
+    return {
+        "id": name, "split": "dev", "kind": "chat log", "instructions": instructions, "current": question,
+        "history": name, "required": [], "stale": [],
+    }, turns, losses  # fmt: skip
+
+
+def sort_out(messages, lose):
+    """The messages that can stand in a turn; the others are told to `lose`."""
+    kept, started = [], False
+    for number, message in enumerate(messages, 1):
+        role = message.get("role") if isinstance(message, dict) else None
+        started = started or role == "user"
+        if role in IN_FRONT and started:
+            lose("message left out", f"message {number}: a system message after the first user message")
+        elif role in ("assistant", "tool") and not started:
+            lose("message left out", f"message {number}: role {role!r} before the first user message")
+        elif role not in (*IN_FRONT, "user", "assistant", "tool"):
+            lose("message left out", f"message {number}: role {role!r} is unknown")
+        else:
+            kept.append(message)
+    return kept

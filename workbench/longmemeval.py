@@ -1,0 +1,81 @@
+"""Make a case set of LongMemEval's questions and chat sessions (from the user's own download).
+
+Run:  not a script; `python -m workbench.import_cases longmemeval longmemeval_s.json` does.
+
+A turn is a user message and the assistant's reply in one session, the session's date in front. A fact is a message
+marked `has_answer`; it is found when its turn is in the request. Questions of abstention (their id ends in _abs) are a
+kind of their own, and left out where nothing is marked. Does not use the answers.
+"""
+
+from command import InputError
+
+INSTRUCTIONS = "You are a helpful assistant. Answer the user's question from the earlier conversations."
+EXCERPT = 200  # characters of a message that name it as a fact: enough to recognise it, its turn is what is found
+
+
+def import_longmemeval(value, where):
+    """(histories, cases without a budget, losses) of the parsed file; every other question is held out.
+
+    Every question has a history of its own. losses: {"what", "where", "detail"} for each thing left out.
+    """
+    if not isinstance(value, list) or not value:
+        raise InputError(f"{where}: not LongMemEval: a list of questions is wanted; use its file unchanged")
+    histories, cases, losses = {}, [], []
+    for number, question in enumerate(value):
+        try:
+            name = question["question_id"]
+            if name in histories:
+                raise InputError(f"{where}: the question {name!r} stands twice; remove one")
+            histories[name], facts, lost = read_history(question, name)
+            kind = "abstention" if name.endswith("_abs") else question["question_type"]
+            case = {
+                "id": name, "split": "held_out" if number % 2 else "dev", "kind": kind, "instructions": INSTRUCTIONS,
+                "current": f"[{question['question_date']}] {question['question']}", "history": name,
+                "required": facts, "stale": [],
+            }  # fmt: skip
+        except (KeyError, TypeError, AttributeError) as error:
+            raise InputError(
+                f"{where}: question {number}: not as LongMemEval writes it ({type(error).__name__}: {error}); "
+                "use its file unchanged"
+            ) from None
+        losses += lost
+        if facts:
+            cases.append(case)
+            continue
+        what = "abstention left out" if kind == "abstention" else "question left out"
+        losses.append({"what": what, "where": name, "detail": "no message is marked as holding the answer"})
+    return histories, cases, losses
+
+
+def read_history(question, name):
+    """(turns, facts, losses) of a question's sessions, in the order of the file."""
+    turns, facts, losses = [], [], []
+    sessions = zip(question["haystack_dates"], question["haystack_sessions"], strict=True)
+    for number, (date, session) in enumerate(sessions, 1):
+        place = 0
+        for pair in pairs(session):
+            place += 1
+            turn = f"S{number}:{place}"
+            said = {message["role"]: message["content"].strip() for message in pair}
+            if unknown := sorted(set(said) - {"user", "assistant"}):
+                losses.append({"what": "message left out", "where": f"{name} {turn}", "detail": f"role {unknown[0]!r}"})
+            user = said.get("user", "")
+            turns.append({"id": turn, "session": str(number), "date": date,
+                          "user": f"[{date}] {user}".strip(), "assistant": said.get("assistant", "")})  # fmt: skip
+            facts += [
+                {"turn": turn, "text": message["content"].strip()[:EXCERPT].strip()}
+                for message in pair
+                if message.get("has_answer") and message["content"].strip()
+            ]
+    return turns, facts, losses
+
+
+def pairs(session):
+    """The messages of a session in twos: a user's and the reply to it; either may stand alone."""
+    found = []
+    for message in session:
+        if message["role"] == "assistant" and found and [one["role"] for one in found[-1]] == ["user"]:
+            found[-1].append(message)
+        else:
+            found.append([message])
+    return found
