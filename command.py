@@ -81,10 +81,9 @@ def dump(value):
     return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def write_text(path, text):
+def write_bytes(path, data):
     """Write a whole file or leave the old one as it was: a temporary file beside it, flushed, then moved."""
     path = Path(path)
-    data = text.encode("utf-8")  # first, so that text UTF-8 cannot hold touches nothing
     temporary = None
     try:
         handle, temporary = tempfile.mkstemp(prefix=path.name + ".", suffix=".part", dir=path.parent)
@@ -103,6 +102,11 @@ def write_text(path, text):
     finally:
         if temporary is not None:
             Path(temporary).unlink(missing_ok=True)
+
+
+def write_text(path, text):
+    """`text` as UTF-8 into a file, whole or not at all."""
+    write_bytes(path, text.encode("utf-8"))  # encoded first: text that UTF-8 cannot hold touches nothing
 
 
 def write_json(path, value):

