@@ -1,0 +1,165 @@
+"""The recording graded again: the published failure patterns, and what is refused before any grade."""
+
+import contextlib
+import copy
+import io
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import answer_check
+import answer_grade
+import answer_model
+from answer_keys import check_covered, read_keys, read_recording
+from command import InputError
+
+HERE = Path(__file__).parent
+RECORDING = json.loads((HERE / "answer-result.json").read_text(encoding="utf-8"))
+KEYS = read_keys(HERE / "answer-keys.json")
+# strategy: pass, fail, said missing, stale as current, cases passed every trial; as published
+PUBLISHED = {"recent": (5, 25, 24, 0, 1), "relevant": (20, 10, 8, 0, 4), "notes": (25, 5, 0, 5, 5), "hybrid": (20, 10, 9, 0, 4)}
+
+
+def entry(answer, **changed):
+    return {"seed": 1, "answer": answer, "tool_calls": [], "done_reason": "stop", "prompt_tokens": 9,
+            "answer_tokens": 9, **changed}
+
+
+def run(*argv):
+    """(status, stdout, stderr) of the script in a process of its own."""
+    done = subprocess.run([sys.executable, HERE / "answer_check.py", *argv], capture_output=True, text=True,
+                          encoding="utf-8", cwd=tempfile.gettempdir())
+    return done.returncode, done.stdout, done.stderr
+
+
+class Published(unittest.TestCase):
+    """The published failure patterns, by their published names."""
+
+    def test_the_fresh_grades_match_the_recording(self):
+        status, out, err = run()
+        report = json.loads(out)
+        self.assertEqual(status, 0)
+        self.assertEqual(list(report), ["summary", "graded"])
+        for strategy, figures in PUBLISHED.items():
+            counts = report["summary"][strategy]
+            self.assertEqual(list(counts), ["pass", "fail", "incomplete", "said_missing", "stale_as_current",
+                                            "cases_passed_every_trial"])
+            passed, failed, missing, stale, cases = figures
+            self.assertEqual(list(counts.values()), [passed, failed, 0, missing, stale, cases], strategy)
+            self.assertIn(strategy, err)
+        self.assertEqual([list(cases) for cases in report["graded"].values()], [list(KEYS)] * 4)
+
+    def test_the_keys_cover_exactly_the_held_out_cases(self):
+        check_covered(RECORDING, KEYS, "keys")
+        cases = HERE / "cases.json"
+        if not cases.exists():
+            self.skipTest("cases.json is not there yet")
+        held_out = [case for case in json.loads(cases.read_text(encoding="utf-8")) if case["split"] == "held_out"]
+        self.assertEqual([case["id"] for case in held_out], list(KEYS))
+        for case in held_out:
+            self.assertEqual(len(case["required"]), len(KEYS[case["id"]]["must"]), case["id"])
+            self.assertEqual(len(case["stale"]), len(KEYS[case["id"]]["stale"]), case["id"])
+
+    def test_a_replaced_decision_given_as_current_fails(self):
+        found = answer_grade.grade(entry("We decided to use RabbitMQ for the job queue."), KEYS["held-correction"])
+        self.assertEqual(found, {"grade": "fail", "why": "stale_as_current"})
+
+    def test_an_answer_with_only_some_of_the_facts_fails(self):
+        found = answer_grade.grade(entry("Passwords need at least 14 characters."), KEYS["held-spread"])
+        self.assertEqual(found, {"grade": "fail", "why": "missing"})
+
+    def test_one_that_says_the_fact_is_missing_fails_and_is_counted_apart_and_an_empty_one_is_incomplete(self):
+        found = answer_grade.grade(entry("I do not have that information."), KEYS["held-buried"])
+        self.assertEqual(found, {"grade": "fail", "why": "said_missing"})
+        self.assertEqual(answer_grade.grade(entry(""), KEYS["held-buried"])["grade"], "incomplete")
+
+
+class Recording(unittest.TestCase):
+    def test_the_published_recording_is_whole(self):
+        self.assertEqual([list(cases) for cases in RECORDING["answers"].values()], [list(KEYS)] * 4)
+        for cases in RECORDING["answers"].values():
+            for entries in cases.values():
+                self.assertEqual([found["seed"] for found in entries], [1, 2, 3, 4, 5])
+
+    def test_the_pinned_model_is_the_recorded_one(self):
+        self.assertEqual(answer_model.MODEL, RECORDING["model"])
+
+    def test_grading_needs_neither_tokenizer_nor_requests(self):
+        code = ("import sys, answer_check; answer_check.main([]);"
+                "found = {'tokenizers', 'requests', 'jinja2', 'huggingface_hub'} & set(sys.modules);"
+                "sys.exit(f'imported {found}' if found else 0)")
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, cwd=HERE,
+                              env={**os.environ, "LAB_TOKENIZER": os.devnull})
+        self.assertEqual((done.returncode, b"imported" in done.stderr), (0, False), done.stderr)
+
+    def test_output_is_the_same_bytes_whatever_the_hash_seed_and_locale(self):
+        outs = set()
+        for seed, locale in (("0", "C"), ("1", "C.UTF-8")):
+            done = subprocess.run([sys.executable, HERE / "answer_check.py"], capture_output=True,
+                                  env={**os.environ, "PYTHONHASHSEED": seed, "LC_ALL": locale, "PYTHONUTF8": "0"})
+            outs.add(done.stdout)
+        self.assertEqual(len(outs), 1)
+        self.assertNotIn(b"\r", outs.pop())
+
+    def test_another_grader_names_itself_and_grades_the_published_answers_alike(self):
+        first, second = (answer_grade.report(RECORDING, KEYS, version) for version in (1, 2))
+        self.assertEqual(second.pop("grader"), 2)
+        self.assertEqual(second, first)
+
+
+class Refusals(unittest.TestCase):
+    """A file that cannot be graded is one line on standard error, status 2 and nothing on standard output."""
+
+    def refused(self, change, says, keys=False):
+        source = "answer-keys.json" if keys else "answer-result.json"
+        data = copy.deepcopy(json.loads((HERE / source).read_text(encoding="utf-8")))
+        change(data)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "changed.json"
+            path.write_text(json.dumps(data), encoding="utf-8")
+            out = io.StringIO()
+            with contextlib.redirect_stdout(out), self.assertRaisesRegex(InputError, says) as caught:
+                answer_check.main(["--keys" if keys else "--recording", str(path)])
+        self.assertEqual(out.getvalue(), "")
+        self.assertNotIn("\n", str(caught.exception))
+
+    def test_a_recording_of_another_shape(self):
+        first = RECORDING["answers"]["recent"]["held-latest"]
+        self.refused(lambda d: d.pop("model"), "no recording")
+        self.refused(lambda d: d["answers"].clear(), "holds no answers")
+        self.refused(lambda d: d["answers"]["notes"].clear(), "has no answers")
+        self.refused(lambda d: d["answers"]["notes"].pop("held-buried"), "other cases or seeds")
+        self.refused(lambda d: d["answers"]["notes"]["held-buried"].pop(), "other cases or seeds")
+        self.refused(lambda d: d["answers"]["recent"]["held-latest"].append(first[0]), "seed of its own")
+        self.refused(lambda d: d["answers"]["recent"]["held-latest"].clear(), "no answers")
+        for field, wrong in (("answer", None), ("prompt_tokens", True), ("tool_calls", {}), ("done_reason", 3)):
+            with self.subTest(field):
+                self.refused(lambda d: d["answers"]["recent"]["held-latest"][0].update({field: wrong}), field)
+
+    def test_a_cut_prompt_is_never_graded(self):
+        requests = {"recent": {"held-latest": {"input_tokens": 63}}}
+        self.refused(lambda d: d.update(recorded={"requests": requests}), "62 tokens and the request 63")
+
+    def test_keys_that_are_not_for_the_recorded_cases(self):
+        self.refused(lambda d: d["cases"].pop("held-latest"), "'held-latest' has no key", keys=True)
+        self.refused(lambda d: d["cases"].update(other={"must": ["x"], "stale": []}), "'other' has a key but", keys=True)
+        self.refused(lambda d: d.pop("cases"), "no keys", keys=True)
+        self.refused(lambda d: d["cases"]["held-latest"].update(must=[]), "at least one pattern", keys=True)
+        self.refused(lambda d: d["cases"]["held-latest"].update(must=["(a+)+"]), "refused", keys=True)
+        self.refused(lambda d: d["cases"]["held-latest"].update(extra=[]), "exactly the lists", keys=True)
+
+    def test_a_file_that_is_missing_is_status_2_and_one_line(self):
+        status, out, err = run("--recording", "nowhere.json")
+        self.assertEqual((status, out, err.count("\n")), (2, "", 1))
+        self.assertIn("nowhere.json", err)
+
+    def test_the_published_recording_reads(self):
+        self.assertEqual(read_recording(HERE / "answer-result.json"), RECORDING)
+
+
+if __name__ == "__main__":
+    unittest.main()
