@@ -1,0 +1,139 @@
+"""Find session files, see which tool wrote each, give each a conversation id, and know lines that were read before.
+
+Not a script: import_sessions.py uses it. The format is seen by content, never by the name of a file.
+"""
+
+import json
+from pathlib import Path
+
+from command import InputError
+from compaction import session_agents, session_claude, session_codex, session_documents
+from compaction.session_lines import digest, read_lines
+from compaction.session_log import Tally
+
+# name: (can this value be one of its lines, id of the session in a line, what identifies a line, events of the lines)
+FORMATS = {
+    "Claude Code": (session_claude.is_record, session_claude.session_id, session_claude.identity, session_claude.events),
+    "Codex": (session_codex.is_record, session_codex.session_id, session_codex.identity, session_codex.events),
+    "Copilot CLI": (session_agents.copilot_is_record, session_agents.copilot_session_id, session_agents.copilot_identity,
+                    session_agents.copilot_events),
+    "pi": (session_agents.pi_is_record, session_agents.pi_session_id, session_agents.pi_identity, session_agents.pi_events),
+}
+SUFFIXES = (".jsonl", ".json", ".traj", ".ndjson")
+LOOKED_AT = 40  # records that decide a file's format
+
+
+def inputs(paths):
+    """Every file named, and every session file below every folder named, each once; a folder's in order of name."""
+    found = []
+    for path in map(Path, paths):
+        if path.is_dir():
+            found += sorted(p for p in path.rglob("*") if p.is_file() and p.suffix in SUFFIXES)
+        elif path.is_file():
+            found.append(path)
+        else:
+            raise InputError(f"{path}: no such file or folder; name a session file or a folder of them")
+    if not found:
+        raise InputError(f"{', '.join(map(str, paths))}: no session file there ({' '.join(SUFFIXES)}); name another place")
+    return list({path.resolve(): path for path in found}.values())
+
+
+def conversation_ids(paths):
+    """{path: id}: the file's stem, with as many of its folders before it as tell it from the others of this import."""
+    ids = {path: path.stem for path in paths}
+    parents = {path: path.resolve().parent.parts[1:] for path in paths}
+    for depth in range(1, 1 + max(map(len, parents.values()))):
+        seen, shared = set(), set()
+        for value in ids.values():
+            (shared if value in seen else seen).add(value)
+        if not shared:
+            return ids
+        ids = {p: "/".join((*parents[p][-depth:], p.stem)) if value in shared else value for p, value in ids.items()}
+    return {path: str(path) for path in paths} if len(set(ids.values())) < len(ids) else ids  # a.json beside a.jsonl
+
+
+def look(path):
+    """What a file is: {"path", "format", "session", "bytes", "document"}; format None when it is not known."""
+    names, session, ahead = {}, None, []
+    for _, value in read_lines(path, Tally(), lambda value: True):
+        ahead.append(value)
+        for name, (is_record, session_id, _, _) in FORMATS.items():
+            if isinstance(value, dict) and is_record(value):
+                names[name] = names.get(name, 0) + 1
+                session = session or session_id(value)
+                break
+        if len(ahead) == LOOKED_AT:
+            break
+    found = {"path": path, "format": None, "session": session, "bytes": path.stat().st_size, "document": None}
+    if names:
+        return {**found, "format": max(sorted(names), key=names.get)}
+    if len(ahead) > 1:
+        found["document"] = "lines"
+        if any(isinstance(v, dict) and ("projectHash" in v or v.get("type") == "gemini") for v in ahead):
+            header = next((v for v in ahead if isinstance(v, dict) and "sessionId" in v), {})
+            return {**found, "format": "Gemini CLI", "session": header.get("sessionId")}
+        if session_documents.document_format(ahead) == "OpenAI messages":
+            return {**found, "format": "OpenAI messages"}
+    value = read_document(path)
+    name = session_documents.document_format(value)
+    return {**found, "format": name, "session": session_documents.document_id(value), "document": name and "whole"}
+
+
+def read_document(path):
+    """The JSON value that a whole file is, or None."""
+    try:
+        return json.loads(path.read_bytes().decode("utf-8-sig"), parse_constant=str)
+    except (ValueError, RecursionError):
+        return None
+
+
+def raw_conversations(seen, tally, before):
+    """[(end of the id, raw events)] of a looked-at file. `before` holds digests of lines of files read earlier."""
+    path, name = seen["path"], seen["format"]
+    if seen["document"] == "whole":
+        value = read_document(path)
+        before.add(digest(value))
+        return session_documents.conversations(value, name)
+    if seen["document"] == "lines":
+        records = list(read_lines(path, tally, lambda value: True))
+        value = session_documents.gemini_fold(records, tally) if name == "Gemini CLI" else [v for _, v in records]
+        return session_documents.conversations(value, name)
+    is_record, _, identity, events = FORMATS[name]
+    return [("", lambda tally: events(once(read_lines(path, tally, is_record), identity, tally, before), tally))]
+
+
+def once(records, identity, tally, before):
+    """The records without those that repeat a line of the same file; `tally.copied` tells of one in another file."""
+    here, turn = set(), None
+    for place, record in records:
+        if not isinstance(record, dict):
+            tally.unread("line that is no object")
+            continue
+        payload = record.get("payload")
+        if isinstance(payload, dict) and payload.get("turn_id") is not None:
+            turn = payload["turn_id"]  # a fork gives thousands of lines one time: equal words in two turns are two turns
+        line_id = identity(record)
+        if line_id is None:
+            tally.copied = False
+        else:
+            key = digest([line_id, turn])
+            if key in here:
+                tally.left_out("doubled line", place)
+                continue
+            here.add(key)
+            tally.copied = key in before
+        yield place, record
+    before |= here
+
+
+def stored_before(seen, before):
+    """Whether all of a file stands in ones read before: the same session, stored again."""
+    if seen["document"] == "whole":
+        return digest(read_document(seen["path"])) in before
+    if seen["document"] == "lines":
+        return False
+    is_record, _, identity, _ = FORMATS[seen["format"]]
+    mine, quiet = set(), Tally()
+    for _ in once(read_lines(seen["path"], quiet, is_record), identity, quiet, mine):
+        pass
+    return bool(mine) and mine <= before
