@@ -96,13 +96,18 @@ class Counter:
 
     def profile(self):
         """The `counter` block of a report: what the counts depend on."""
-        return {
-            "model": self._manifest["model"],
-            "revision": self._manifest["revision"],
-            "template_sha256": self._manifest["files"]["chat_template.jinja"]["sha256"],
-            "enable_thinking": False,
-            "count_scope": COUNT_SCOPE,
-        }
+        return profile_of(self._manifest)
+
+
+def profile_of(manifest):
+    """The `counter` block that a manifest's counter has."""
+    return {
+        "model": manifest["model"],
+        "revision": manifest["revision"],
+        "template_sha256": manifest["files"]["chat_template.jinja"]["sha256"],
+        "enable_thinking": False,
+        "count_scope": COUNT_SCOPE,
+    }
 
 
 def compile_template(source):

@@ -1,0 +1,233 @@
+"""Run selectors over cases: choose, check what came back, grade; in one process, in several, or on a cluster.
+
+Run:  not a script; `python evaluate.py` runs the cases of a file with it.
+
+A result is {budget or None: {selector: [row, ...]}}, rows in the order of the cases whatever the number of processes.
+A selector that raises, returns something else, changes its case or miscounts gets a row with an `error` in place of
+figures: counted apart, never scored as a miss.
+
+Does not read cases (cases.py) or say what a row means (evaluate.py's `grade` does).
+"""
+
+import importlib.util
+import random
+import sys
+from copy import deepcopy
+from pathlib import Path
+
+from cases import check_requests
+from command import InputError, progress
+from strategies import STRATEGIES, available
+from prepare import MANIFEST
+from tokenizer import counter
+
+ALWAYS_CHECKED = 200  # requests: a set as small as that is counted in full as well, whole
+SAMPLE = 24  # requests of a larger set that are: a long one costs a second in a template that looks ahead
+SEED = 20260711
+
+
+def selector_table(names):
+    """Name -> function for names of STRATEGIES, of modelkit's selectors, and FILE.py:NAME; InputError otherwise."""
+    table = {}
+    for name in names:
+        if name in table:
+            raise InputError(f"--strategies: {name} stands twice; name it once")
+        table[name] = find_selector(name)
+    if not table:
+        raise InputError("--strategies: names no strategy; a run over nothing shows nothing")
+    return table
+
+
+def find_selector(name):
+    """The function that a name of `--strategies` stands for."""
+    if name in STRATEGIES:
+        return STRATEGIES[name]
+    if ".py:" in name:
+        return load_selector(name)
+    from modelkit.selectors import SELECTORS  # here, since the published four need nothing of it
+
+    if name in SELECTORS:
+        return SELECTORS[name]
+    known = ", ".join([*STRATEGIES, *SELECTORS])
+    raise InputError(f"--strategies: {name!r} is unknown; use {known}, or FILE.py:NAME for your own")
+
+
+def load_selector(name):
+    """The function NAME of the file in 'FILE.py:NAME'."""
+    file, _, attribute = name.rpartition(":")
+    path = Path(file)
+    if not path.is_file():
+        raise InputError(f"--strategies: {file}: no such file; give FILE.py:NAME")
+    spec = importlib.util.spec_from_file_location(f"selectors_of_{path.stem}", path)
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # whatever a user's file does when it is read
+        raise InputError(f"--strategies: {file}: {type(error).__name__}: {error}; mend the file") from None
+    function = getattr(module, attribute, None)
+    if not callable(function):
+        raise InputError(f"--strategies: {file} has no function {attribute!r}; name one that it defines")
+    return function
+
+
+def with_input(case, tokens):
+    """The case with a context limit that leaves `tokens` for input; as it is where tokens is None."""
+    if tokens is None:
+        return case
+    budget = case["budget"]
+    limit = tokens + budget["max_new_tokens"] + budget["margin"]
+    return {**case, "budget": {**budget, "context_limit": limit}}
+
+
+def choose_checked(names, cases, budgets, verify):
+    """The (budget, selector, case id) of the requests that are counted in full too: all, or a seeded sample."""
+    keys = [(budget, name, case["id"]) for budget in budgets for name in names for case in cases]
+    if verify or len(keys) <= ALWAYS_CHECKED:
+        return set(keys)
+    return set(random.Random(SEED).sample(keys, SAMPLE))
+
+
+def run_cases(cases, names, path, budgets=(None,), manifest=MANIFEST, jobs=1, scheduler=None, verify=False):
+    """Run every selector on every case under every budget -> (result, number of requests counted in full).
+
+    cases as load_cases gives them; names of selectors; path names the set in errors; budgets in input tokens, None for
+    the case's own; jobs processes, or a Dask scheduler's address.
+    """
+    checked = choose_checked(names, cases, budgets, verify)
+    work = (names, path, budgets, manifest, checked)
+    if jobs == 1 and scheduler is None:
+        graded = run_group(cases, *work, show=True)
+    else:
+        graded = run_groups(by_history(cases), work, jobs, scheduler)
+    result = {budget: {name: [] for name in names} for budget in budgets}
+    for case in cases:
+        for (budget, name), row in graded[case["id"]].items():
+            result[budget][name].append(row)
+    return result, len(checked)
+
+
+def by_history(cases):
+    """The cases in groups that share a history, so that each history is sent and worked through once."""
+    groups = {}
+    for case in cases:
+        groups.setdefault(id(case["history"]), []).append(case)
+    return list(groups.values())
+
+
+def run_groups(groups, work, jobs, scheduler):
+    """Run each group in a worker process -> {case id: {(budget, name): row}}."""
+    from concurrent.futures import ProcessPoolExecutor, as_completed
+    from multiprocessing import get_context
+
+    if scheduler is None:
+        executor = ProcessPoolExecutor(min(jobs, len(groups)), mp_context=get_context("spawn"))
+    else:
+        executor = cluster(scheduler)
+    with executor:
+        largest_first = sorted(groups, key=len, reverse=True)  # else a large one that comes last runs alone
+        futures = [executor.submit(run_group, group, *work) for group in largest_first]
+        graded = {}
+        try:
+            for future in progress(as_completed(futures), total=len(futures), desc="histories"):
+                graded.update(future.result())
+        except BaseException:
+            executor.shutdown(wait=False, cancel_futures=True)
+            raise
+    return graded
+
+
+def cluster(address):
+    """The executor of a Dask cluster; its workers have to run in this folder with the tokenizer prepared."""
+    try:
+        from distributed import Client
+    except ImportError:
+        raise InputError("--scheduler needs distributed; pip install -r workbench/requirements-dask.txt") from None
+    try:
+        return Client(address, timeout="10s", set_as_default=False).get_executor()
+    except (OSError, ValueError) as error:
+        raise InputError(f"--scheduler {address}: no cluster answers: {error}; start one or drop the option") from None
+
+
+def run_group(cases, names, path, budgets, manifest, checked, show=False):
+    """Run cases in this process -> {case id: {(budget, name): row}}."""
+    table, count, snapshots = selector_table(names), counter(manifest), {}
+    from evaluate import grade  # here: evaluate.py imports this module
+
+    for budget in budgets:
+        check_requests([with_input(case, budget) for case in cases], count, path)
+    graded = {}
+    for case in progress(cases, desc="cases") if show else cases:
+        rows = graded[case["id"]] = {}
+        for budget in budgets:
+            for name, select in table.items():
+                asked = with_input(case, budget)
+                if is_own(name):
+                    selected, problem = run_own(select, asked, count, snapshots)
+                else:
+                    selected, problem = select(asked, count), None
+                if problem is None and (budget, name, case["id"]) in checked:
+                    check_in_full(selected, count, f"{path}: case {case['id']}, {name}")
+                rows[budget, name] = grade(asked, selected) if problem is None else failed_row(case, problem)
+    return graded
+
+
+def failed_row(case, problem):
+    """The row of a case that a selector failed on: no figures, so that nothing counts it as a miss."""
+    return {"case": case["id"], "split": case["split"], "kind": case["kind"], "error": problem}
+
+
+def is_own(name):
+    """Whether a selector is the user's: only what is tested here is trusted to return what it should."""
+    return ".py:" in name
+
+
+def run_own(select, case, count, snapshots):
+    """A user's selector on one case -> (selection, None) or (None, what is wrong). `snapshots`: histories as they were."""
+    history = case["history"]
+    if id(history) not in snapshots:
+        snapshots[id(history)] = deepcopy(history)
+    fields = deepcopy({field: value for field, value in case.items() if field != "history"})
+    selected, problem = None, None
+    try:
+        selected = select(case, count)
+        problem = wrong_selection(case, selected, count)
+    except Exception as error:  # whatever it raises is its result for this case
+        problem = f"{type(error).__name__}: {error}"
+    if case != {**fields, "history": snapshots[id(history)]} or case["history"] is not history:
+        history[:] = deepcopy(snapshots[id(history)])  # the next selector gets the case as it was
+        case.clear()
+        case.update({**fields, "history": history})
+        problem = "changed the case"
+    return (selected, None) if problem is None else (None, problem)
+
+
+def check_in_full(selected, count, where):
+    """InputError where a request's cost as a sum is not what the whole request costs."""
+    whole = count.full(selected["messages"])
+    if whole != selected["input_tokens"]:
+        raise InputError(
+            f"{where}: {selected['input_tokens']} tokens as a sum, {whole} counted in full; no figure of this run can "
+            "be trusted: report it with the case"
+        )
+
+
+def wrong_selection(case, selected, count):
+    """What is wrong with a selector's return value, or None."""
+    fields = {"messages": list, "turns": list, "notes": int, "input_tokens": int}
+    if not isinstance(selected, dict) or set(selected) != set(fields):
+        return f"returned {selected!r:.80}, not the fields {', '.join(fields)}"
+    for field, kind in fields.items():
+        if not isinstance(selected[field], kind) or isinstance(selected[field], bool):
+            return f"returned {field} {selected[field]!r:.60}, not of type {kind.__name__}"
+    turns = selected["turns"]
+    if any(type(turn) is not int or not 0 <= turn < len(case["history"]) for turn in turns):
+        return f"returned turns {turns!r:.60}, which are not all turns of the history"
+    if turns != sorted(set(turns)):
+        return f"returned turns {turns!r:.60}, not each once in ascending order"
+    messages = selected["messages"]
+    if not messages or messages[-1].get("role") != "user":
+        return "returned messages that do not end with the user's question"
+    needed = count(messages)
+    if needed != selected["input_tokens"]:
+        return f"says that the request costs {selected['input_tokens']} tokens, but it costs {needed}"
+    return None
