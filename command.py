@@ -11,6 +11,7 @@ import os
 import sys
 import tempfile
 import traceback
+from collections import Counter
 from pathlib import Path
 
 
@@ -28,9 +29,9 @@ def parse_json(text, where):
     def pairs(items):
         found = dict(items)
         if len(found) != len(items):
-            keys = [key for key, _ in items]
-            twice = sorted({key for key in keys if keys.count(key) > 1})
-            raise InputError(f"{where}: the key {twice[0]!r} stands twice in one object; remove one of the two")
+            counts = Counter(key for key, _ in items)
+            twice = min(key for key, times in counts.items() if times > 1)
+            raise InputError(f"{where}: the key {twice!r} stands twice in one object; remove one of the two")
         return found
 
     def number(text):

@@ -1,0 +1,92 @@
+"""Build prompts from named blocks, fence text that someone else wrote, and keep within a window.
+
+Run:  not a script; `from modelkit.prompts import build_prompt`.
+
+A fence tells a model where foreign text begins and ends and cannot be closed from inside. It does not make a model
+obey: what stands in a fence can still persuade. Does not ask a model (replies.py reads what one answered) and does
+not count as a model does: `count_tokens` is a stand-in, `tokenizer.counter().count` of the lab is exact.
+"""
+
+import re
+
+_FENCE_NAME = "USER_TEXT_"
+
+
+def build_prompt(role, task, constraints, output_format, examples=(), context=None):
+    """The prompt as text: blocks ROLE, TASK, CONSTRAINTS, OUTPUT FORMAT, EXAMPLES (with any), CONTEXT (when given).
+
+    `constraints` are texts, `examples` (input, output) pairs. The context is always last, so that text nobody here
+    wrote never stands above the rules that govern it. The same inputs give the same bytes.
+    """
+    if isinstance(constraints, str):
+        raise ValueError(f"constraints must be a list of texts, got the text {constraints!r}; put it in a list")
+    blocks = [
+        ("ROLE", role),
+        ("TASK", task),
+        ("CONSTRAINTS", "\n".join(f"{number}. {text.strip()}" for number, text in enumerate(constraints, 1))),
+        ("OUTPUT FORMAT", output_format),
+    ]
+    if examples:
+        blocks.append(("EXAMPLES", "\n\n".join(f"input: {given}\noutput: {wanted}" for given, wanted in examples)))
+    if context is not None:
+        blocks.append(("CONTEXT", context))
+    return "\n\n".join(f"{heading}:\n{text.strip()}" for heading, text in blocks)
+
+
+def fence(untrusted, rng):
+    """(tag, fenced text): `untrusted` between <TAG> and </TAG> on lines of their own.
+
+    The tag ends in nine digits from `rng` (a random.Random), which the writer of the text cannot know; a tag-like
+    `USER_TEXT_` inside becomes `USER TEXT `, so that no text can close its own fence even when the digits leak.
+    """
+    tag = f"{_FENCE_NAME}{rng.randrange(10 ** 8, 10 ** 9)}"
+    return tag, f"<{tag}>\n{untrusted.replace(_FENCE_NAME, 'USER TEXT ')}\n</{tag}>"
+
+
+def instruction_region(prompt, tag):
+    """The prompt with what is fenced by `tag` cut out, tags and all; ValueError where that fence is not in it."""
+    name = re.escape(tag)
+    rest, cuts = re.subn(rf"^<{name}>\n.*?\n</{name}>$", "", prompt, flags=re.DOTALL | re.MULTILINE)
+    if not cuts:
+        raise ValueError(f"no fence {tag} in the prompt; give the tag that fence() returned for it")
+    return rest
+
+
+def count_tokens(text):
+    """A stand-in for a tokenizer: runs of letters, digits and apostrophes, and every other non-space character.
+
+    It undercounts: a tokenizer cuts long and rare words into several tokens. Use it where none is at hand, with room.
+    """
+    return len(re.findall(r"(?:[^\W_]|')+|\S", text))
+
+
+def budget(prompt, window=512, reserve=200, count=count_tokens):
+    """{"used", "left", "fits"} in tokens: what the prompt takes of `window` with `reserve` kept for the answer."""
+    used = count(prompt)
+    left = _room(window, reserve) - used
+    return {"used": used, "left": left, "fits": left >= 0}
+
+
+def fit_context(header, chunks, window=512, reserve=200, count=count_tokens):
+    """(chunks kept, tokens used): chunks in priority order until the first that does not fit.
+
+    The header is never trimmed: where it alone is too long nothing is kept and `used` says so. Texts are counted
+    joined by a line feed, as they are to be sent.
+    """
+    room, text, kept = _room(window, reserve), header, []
+    used = count(header)
+    for chunk in chunks:
+        longer = f"{text}\n{chunk}"
+        needed = count(longer)
+        if needed > room:
+            break  # not `continue`: a later chunk would be sent in place of one that matters more
+        text, used = longer, needed
+        kept.append(chunk)
+    return kept, used
+
+
+def _room(window, reserve):
+    for name, value in (("window", window), ("reserve", reserve)):
+        if type(value) is not int or value < 0:
+            raise ValueError(f"{name} must be a whole number of tokens, 0 or more, got {value!r}")
+    return window - reserve

@@ -1,0 +1,219 @@
+"""Read the JSON object out of a model's reply, say what was wrong with it, and ask again.
+
+Run:  not a script; `from modelkit.replies import parse_reply`.
+
+Takes linear time on any reply (braces.py finds the objects). The rule above all others: a repair never changes a
+value; where it could, the reply is refused, since asking again is cheap and a wrong value is not seen. Two repairs
+are made: commas before a closing bracket are dropped, and single quotes are made double where they can only be
+delimiters. Not repaired: smart quotes, apostrophes inside single-quoted text, comments, NaN and infinities (1e999
+too), duplicate keys, keys without quotes, Python's True and None, line breaks inside strings, half a surrogate pair.
+
+What it cannot know: an object among a model's thoughts that comes first and parses is taken for the reply; a
+single-quoted list that holds the one text  a', 'b  reads as two texts.
+"""
+
+import json
+import re
+
+from command import parse_json
+from modelkit.braces import STRING, candidates, ends_surely, with_lists
+
+_COMMAS = re.compile(rf"{STRING}|'(?:[^'\\]++|\\.?)*+'?|[\[{{,:]\s*+,|(,)(?=\s*+[}}\]])", re.DOTALL)
+_SINGLE_QUOTED = re.compile(r"'(?:[^'\\]++|\\[^'])*+'")
+_NEXT = re.compile(r"\s*+(.)?", re.DOTALL)
+_FENCE_LINE = re.compile(r" {0,3}(?:`{3,}+|~{3,}+)\s*[\w.+#-]*\s*")
+_NO_OBJECT = "no complete JSON object in the reply"
+_NOT_REPAIRED = "found an object but could not repair it"
+_UNUSABLE = "the reply contained no usable JSON object"
+_CUT = "the reply was cut off before its object ended (truncated); raise the output allowance"
+_TYPES = {kind.__name__: kind for kind in (str, int, float, bool, list, dict)}
+
+
+def extract_json(text):
+    """The text of the first balanced object, braces inside strings ignored, or None."""
+    return next((text[start:end] for start, end in candidates(text) if end is not None), None)
+
+
+def strip_fence(text):
+    """The text without its Markdown fence lines (``` or ~~~ or longer, nested ones too).
+
+    A line inside an object's braces stays: there it belongs to a value.
+    """
+    objects = [(start, end) for start, end in candidates(text) if end is not None][::-1]
+    kept, place = [], 0
+    for line in text.splitlines(keepends=True):
+        while objects and objects[-1][1] <= place:
+            objects.pop()
+        inside = bool(objects) and objects[-1][0] < place
+        if inside or not _FENCE_LINE.fullmatch(line):
+            kept.append(line)
+        place += len(line)
+    return "".join(kept)
+
+
+def drop_trailing_commas(text):
+    """The text without commas that stand after a value and before } or ], never one inside a string."""
+    return _COMMAS.sub(lambda found: "" if found[1] else found[0], text)
+
+
+def quotes_to_double(text):
+    """The text with its single quotes made double, or ValueError where that could corrupt a value.
+
+    Each has to be a delimiter: what it opens comes after { [ , or : and what it closes before } ] , or : (or at an
+    end of the text).
+    """
+    if '"' in text:
+        raise ValueError("the text already has a double quote; swapping quotes could corrupt a value")
+    swapped, done = [], 0
+    for found in _SINGLE_QUOTED.finditer(text):
+        between, after = text[done:found.start()], _NEXT.match(text, found.end())[1]
+        if between.rstrip()[-1:] not in ("", *"{[,:") or after not in (None, *"}],:"):
+            break
+        swapped += [between, '"', found[0][1:-1], '"']
+        done = found.end()
+    if "'" in text[done:]:
+        raise ValueError("a single quote is not clearly a delimiter (an apostrophe?); swapping could corrupt a value")
+    return "".join([*swapped, text[done:]])
+
+
+def parse_reply(text):
+    """(the object, what it took to read it), or (None, why there is none). Never raises.
+
+    Candidates are tried in order and the first that parses and is not empty wins; an empty one is given only when
+    nothing else looked like an object. An object inside a list is not taken for the one that was asked for.
+    """
+    value, took, _ = _read(text)
+    return value, took
+
+
+def diagnose(text):
+    """"complete", "truncated" (an object was begun and not ended) or "not an object at all".
+
+    After a truncated reply raise the output allowance; to repair it would be to invent its end.
+    """
+    return _read(text)[2]
+
+
+def _read(text):
+    """(object or None, what it took or why not, diagnosis)."""
+    if not isinstance(text, str):
+        return None, _NO_OBJECT, "not an object at all"
+    empty, unreadable = None, False
+    for start, end, listed in with_lists(text):
+        if end is None:
+            return None, _NO_OBJECT, "truncated"
+        if listed:
+            continue
+        value, took = _parse(text[start:end])
+        if value:
+            return value, took, "complete"
+        if value is None:
+            unreadable = True
+            if not ends_surely(text, start, end):
+                break
+        elif empty is None:
+            empty = value, took, "complete"
+    if unreadable:
+        return None, _NOT_REPAIRED, "complete"
+    return empty or (None, _NO_OBJECT, "not an object at all")
+
+
+def _parse(text):
+    """(the object, what it took) or (None, None)."""
+    forms = [(text, "none needed"), (drop_trailing_commas(text), "trailing comma removed")]
+    try:
+        swapped = quotes_to_double(text)
+        forms += [(swapped, "single quotes swapped"), (drop_trailing_commas(swapped), "comma and quotes")]
+    except ValueError:
+        pass  # the first two forms may still parse
+    for form, took in forms:
+        value = _strict(form)
+        if value is not None:
+            return value, took
+    return None, None
+
+
+def _strict(text):
+    """The object that `text` is in strict JSON, or None."""
+    try:
+        value = parse_json(text, "reply")
+        json.dumps(value, ensure_ascii=False).encode("utf-8")  # half a surrogate pair could never be written again
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def python_type(kind):
+    """The type that a schema or a tool's arguments name: a Python type, or its name as text."""
+    found = _TYPES.get(kind, kind) if isinstance(kind, str) else kind
+    if not isinstance(found, type):
+        raise ValueError(f"unknown type {kind!r}; use one of {', '.join(_TYPES)}")
+    return found
+
+
+def has_type(value, kind):
+    """Whether a JSON value is of the type: true and false are no numbers, a whole number is a float too."""
+    wanted = python_type(kind)
+    if isinstance(value, bool):
+        return wanted is bool
+    return isinstance(value, (int, float) if wanted is float else wanted)
+
+
+def validate(obj, schema):
+    """The problems of an object in plain English, schema order first; empty when it is valid.
+
+    schema  field -> {"type": a type or its name, "required": bool (default false), "one_of": values,
+            "range": (least, most), "digits": true for text of the digits 0-9 only}; each rule is optional
+    """
+    if not isinstance(obj, dict):
+        return [f"the top level is a {type(obj).__name__}, not an object"]
+    problems = []
+    for field, rule in schema.items():
+        if field in obj:
+            problems += _field_problems(field, obj[field], rule)
+        elif rule.get("required"):
+            problems.append(f"missing required field: {field}")
+    return problems + [f"unexpected field: {field}" for field in obj if field not in schema]
+
+
+def _field_problems(field, value, rule):
+    if "type" in rule and not has_type(value, rule["type"]):
+        wanted = python_type(rule["type"])
+        if isinstance(value, bool) and wanted in (int, float):
+            return [f"{field} must be a {'whole ' if wanted is int else ''}number, not true or false"]
+        return [f"{field} must be a {wanted.__name__}, got a {type(value).__name__}"]
+    problems = []
+    if "one_of" in rule and value not in rule["one_of"]:
+        problems.append(f"{field} must be one of {', '.join(map(str, rule['one_of']))}, got {value!r}")
+    if "range" in rule:
+        least, most = rule["range"]
+        if not has_type(value, float) or not least <= value <= most:
+            problems.append(f"{field} must be from {least} to {most}, got {value!r}")
+    if rule.get("digits") and not (isinstance(value, str) and value.isascii() and value.isdigit()):
+        problems.append(f"{field} must be digits only, got {value!r}")
+    return problems
+
+
+def ask_for_object(model, base_prompt, validate, max_attempts=3):
+    """(object, history), the object None where no reply was valid within `max_attempts`.
+
+    model(prompt) -> reply text; validate(obj) -> problems (the caller's; `validate` above with its schema bound does).
+    A rejected reply is asked for again with its problems quoted under PROBLEMS TO FIX. history holds {"attempt",
+    "problems"} for each reply. A truncated one ends the loop: only a larger output allowance helps.
+    """
+    if type(max_attempts) is not int or max_attempts < 1:
+        raise ValueError(f"max_attempts must be a whole number, 1 or more, got {max_attempts!r}")
+    history, prompt = [], base_prompt
+    for attempt in range(1, max_attempts + 1):
+        obj, _, diagnosis = _read(model(prompt))
+        if obj is not None:
+            problems = list(validate(obj))
+        else:
+            problems = [_CUT if diagnosis == "truncated" else _UNUSABLE]
+        history.append({"attempt": attempt, "problems": problems})
+        if not problems:
+            return obj, history
+        if obj is None and diagnosis == "truncated":
+            break
+        prompt = "\n".join([base_prompt, "", "PROBLEMS TO FIX:", *(f"- {problem}" for problem in problems)])
+    return None, history

@@ -1,0 +1,94 @@
+"""Cut text into words and sentences, by one rule for every script.
+
+Run:  not a script; `from modelkit.segments import words, split_sentences`.
+
+A word is a run of letters, numbers and the marks that belong to them (accents, vowel signs), in lower case, after
+Unicode's NFKC form: `ﬁ` is fi, a full-width １ is 1, and é is one letter however it was typed. All else separates,
+the apostrophe and the underscore too; joiners, soft hyphens and variation selectors vanish. Scripts written without
+spaces (Chinese, Japanese, Thai, Lao, Khmer, Burmese) have no such runs, so there each two neighbouring characters
+are a word: coarse, but a question and its answer meet. Korean has spaces and is left as it is.
+
+Does not stem, correct spelling or know any language but the English abbreviations below: a sentence that ends in one
+is joined to the next, and an abbreviation that is not listed ends one.
+"""
+
+import re
+import unicodedata
+
+_UNSPACED = re.compile(
+    "([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf"
+    "\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+)"
+)
+_ASCII_WORD = re.compile(r"[a-z0-9]+")
+
+_NEVER_ENDS = frozenset("mr mrs ms dr prof st mt messrs rev gen col sgt lt capt gov sen rep hon e.g i.e cf vs viz al "
+                        "approx esp resp incl".split())
+_ENDS_UNLESS_NUMBER = frozenset("no nos fig figs p pp vol ch sec art eq jan feb mar apr jun jul aug sep sept oct nov "
+                                "dec ca".split())
+_ENDS_BEFORE_CAPITAL = frozenset("etc inc ltd co corp jr sr dept est a.m p.m u.s u.k ph.d".split())
+_STOP = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’»)\]]*+(?=\s)|[。！？｡]++[」』”’）]*+|\n[^\S\n]*+\n")
+_LAST_WORD = re.compile(r"([^\W\d_](?:\.?[^\W\d_])*)\.$")
+
+
+def words(text):
+    """The words of the text in order, in lower case."""
+    if text.isascii():
+        return _ASCII_WORD.findall(text.lower())
+    text = unicodedata.normalize("NFKC", text).lower()
+    found = text.translate({ord(character): _written(character) for character in set(text)}).split()
+    return [part for word in found if any(map(str.isalnum, word)) for part in _pairs(word)]
+
+
+def _written(character):
+    """The character as it stands in a word, "" where it vanishes, a space where it separates."""
+    category = unicodedata.category(character)
+    if character.isalnum() or (category in ("Mn", "Mc") and not "\ufe00" <= character <= "\ufe0f"):
+        return character
+    return "" if category in ("Cf", "Mn", "Me") and character != "\u200b" else " "
+
+
+def _pairs(word):
+    """The word, or where it is in a script without spaces its pairs of neighbouring characters."""
+    parts = []
+    for number, run in enumerate(_UNSPACED.split(word)):
+        if number % 2 == 0:
+            parts += [run] if run else []
+        elif len(run) == 1:
+            parts.append(run)
+        else:
+            parts += [run[place:place + 2] for place in range(len(run) - 1)]
+    return parts
+
+
+def split_sentences(text):
+    """The sentences of the text in order, stripped; only white space is lost.
+
+    One ends at . ! ? or … (and the quotes and brackets that close with it) before white space, at 。！？, and at an
+    empty line. Decimals, initials, abbreviations and the number of a list item do not end one.
+    """
+    sentences, begin = [], 0
+    for stop in _STOP.finditer(text):
+        if stop[0][0] != "." or _ends(text, begin, stop):
+            sentences.append(text[begin:stop.end()].strip())
+            begin = stop.end()
+    return [sentence for sentence in (*sentences, text[begin:].strip()) if sentence]
+
+
+def _ends(text, begin, stop):
+    """Whether the full stop ends the sentence that begins at `begin`."""
+    if stop[0] != ".":
+        return True  # an ellipsis, or a quote or bracket closes with it
+    if text[begin:stop.start()].strip().isdecimal():
+        return False  # 1. an item of a list
+    last = _LAST_WORD.search(text, max(begin, stop.start() - 40), stop.end())
+    after = re.compile(r"\s*(\S?)").match(text, stop.end())[1]
+    if not last or not after:
+        return True
+    word = last[1].lower()
+    if word in _NEVER_ENDS or (len(word) == 1 and last[1].isupper() and word != "i"):
+        return False
+    if word in _ENDS_UNLESS_NUMBER:
+        return not after.isdecimal()
+    if word in _ENDS_BEFORE_CAPITAL or "." in word:
+        return not after.islower() and not after.isdecimal()
+    return True

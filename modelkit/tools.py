@@ -1,0 +1,78 @@
+"""Describe tools to a model, check its calls against the same registry, and run the loop between the two.
+
+Run:  not a script; `from modelkit.tools import run_agent`.
+
+A limit on steps is the only limit: a tool or a model that never returns control is never stopped, and each repeated
+call runs again. Run what may hang in a process of its own. A check of types is no check of meaning: what a tool may
+do with valid arguments is the tool's to guard.
+
+tools       name -> {"args": {argument: type or its name}, "run": callable, "description": text (optional)}
+reply       {"kind": "call", "tool": name, "args": {...}} or {"kind": "final", "text": ...}, what the model gives
+transcript  [{"kind": "observation", "tool", "args", "result": text}, ...], what the model is shown
+"""
+
+from copy import deepcopy
+
+from modelkit.replies import has_type, python_type
+
+
+def tool_manifest(tools):
+    """The section of a prompt that tells a model which tools it may call, in the registry's order."""
+    lines = ["TOOLS YOU MAY CALL:"]
+    for name, tool in tools.items():
+        arguments = ", ".join(f"{key}: {python_type(kind).__name__}" for key, kind in tool["args"].items())
+        description = tool.get("description")
+        lines.append(f"- {name}({arguments})" + (f" - {description}" if description else ""))
+    return "\n".join(lines)
+
+
+def check_call(name, arguments, tools):
+    """The problems of a call in plain English, before anything runs; empty when it may run."""
+    if not isinstance(name, str) or name not in tools:
+        return [f"there is no tool called {name!r}; available: {', '.join(tools) or 'none'}"]
+    if not isinstance(arguments, dict):
+        return [f"{name} needs its arguments as an object, got {arguments!r}"]
+    wanted = tools[name]["args"]
+    problems = []
+    for key, kind in wanted.items():
+        if key not in arguments:
+            problems.append(f"{name} needs an argument called {key}")
+        elif not has_type(arguments[key], kind):
+            problems.append(f"{name}.{key} must be of type {python_type(kind).__name__}, got {arguments[key]!r}")
+    return problems + [f"{name} does not take an argument called {key}" for key in arguments if key not in wanted]
+
+
+def run_agent(task, model, tools, max_steps=6):
+    """{"answer", "steps", "stopped", "transcript"}: let the model call tools until it answers.
+
+    model(task, transcript) -> reply. steps counts its replies; stopped is "answered" or "step limit", and then the
+    answer is None. An invalid call never reaches its tool, a tool that raises is told to the model as an observation
+    that starts with ERROR, and so is a reply of no known kind. A tool gets a copy of its arguments, the model a copy
+    of the transcript: neither can change what is recorded.
+    """
+    if type(max_steps) is not int or max_steps < 1:
+        raise ValueError(f"max_steps must be a whole number, 1 or more, got {max_steps!r}")
+    transcript = []
+    for step in range(1, max_steps + 1):
+        reply = model(task, deepcopy(transcript))
+        kind = reply.get("kind") if isinstance(reply, dict) else None
+        if kind == "final" and isinstance(reply.get("text"), str):
+            return {"answer": reply["text"], "steps": step, "stopped": "answered", "transcript": transcript}
+        name, arguments = (reply.get("tool"), deepcopy(reply.get("args"))) if kind == "call" else (None, None)
+        if kind == "call":
+            result = _observe(name, arguments, tools)
+        else:
+            result = "ERROR: reply with a call (kind, tool, args) or a final answer (kind, text)"
+        transcript.append({"kind": "observation", "tool": name, "args": arguments, "result": result})
+    return {"answer": None, "steps": max_steps, "stopped": "step limit", "transcript": transcript}
+
+
+def _observe(name, arguments, tools):
+    """What a call gave, as text."""
+    problems = check_call(name, arguments, tools)
+    if problems:
+        return "ERROR: " + "; ".join(problems)
+    try:
+        return str(tools[name]["run"](**deepcopy(arguments)))
+    except Exception as error:  # any: a tool is the model's choice of code and input
+        return f"ERROR: {type(error).__name__}: {error}"
