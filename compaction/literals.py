@@ -12,7 +12,7 @@ import re
 NEGATION = re.compile(r"\b(?:not|never|no|without|cannot)\b|n['\u2019]t\b", re.IGNORECASE)
 ENDS = re.compile(r"[.!?](?=\s)|\n")
 REPLACEMENT = re.compile(r"\b(?:replace[ds]?|replacing|instead|not|no longer|switch(?:ed)?|change[ds]?|actually|"
-                         r"previous(?:ly)?|original(?:ly)?|earlier|formerly|superseded?|was|were|old)\b|n['\u2019]t\b",
+                         r"previous(?:ly)?|original(?:ly)?|earlier|formerly|superseded?)\b|n['\u2019]t\b",
                          re.IGNORECASE)
 
 

@@ -1,0 +1,183 @@
+"""Check whether a compactor keeps what must survive, and whether a change to it is safe.
+
+Run:  python -m compaction.check --compactor notes --against recent
+The result is JSON on standard output, a table for a person on standard error.
+
+Exit status  with --against: 0 safe, 1 blocked; without: 0 compliant, 1 not; --require compliant asks for both.
+             2 could not run; 3 not comparable, or not decided.
+Does not decide anything itself: growth.py compacts, items.py checks, gates.py and comparison.py decide, table.py shows.
+"""
+
+import argparse
+import hashlib
+import sys
+from pathlib import Path
+
+import tokenizer
+from command import InputError, dump, progress, read_json, run_command, write_json
+from strategies import available
+
+from compaction import comparison, table
+from compaction.contexts import read_contexts
+from compaction.conversation import turn_texts
+from compaction.fixtures import SHIPPED, load_fixtures
+from compaction.gates import GATES, read_gates
+from compaction.growth import BUDGET, KEEP_SHARE, grow, too_few
+from compaction.measure import decide_items, summarize
+from compaction.named import file_hash, find_compactor
+from compaction.options import add_budget, add_judge, budget_of, judge_of
+from compaction.stats import resolution
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "results"
+CODE = ("classify.py", "compactors.py", "comparison.py", "contexts.py", "conversation.py", "fixtures.py", "gates.py",
+        "growth.py", "items.py", "literals.py", "measure.py", "stats.py", "../strategies.py")
+
+
+def arguments(argv):
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0],
+        epilog="example: python -m compaction.check --compactor notes --against recent")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--compactor", metavar="NAME", help="recent, notes, ledger, summary or module:function")
+    what.add_argument("--contexts", type=Path, metavar="FILE", help="contexts (JSON lines) that another system recorded")
+    parser.add_argument("--against", metavar="B", help="the incumbent: a compactor, contexts (.jsonl) or a recorded "
+                                                       "result (.json)")
+    parser.add_argument("--fixtures", nargs="+", type=Path, default=[SHIPPED], metavar="PATH",
+                        help="fixture files or folders (default: the shipped set)")
+    add_budget(parser, BUDGET, KEEP_SHARE)
+    add_judge(parser)
+    parser.add_argument("--extractive", action="store_true", help="the system that recorded --contexts only copies text")
+    parser.add_argument("--model", type=Path, metavar="FILE", help="model block for the summary compactor")
+    parser.add_argument("--gates", type=Path, metavar="FILE", help="JSON of gates that differ from the default")
+    parser.add_argument("--require", choices=["compliant"], help="with --against: every gate must be met too")
+    parser.add_argument("--task-success", type=float, metavar="RATE", help="success rate of your own task runs")
+    parser.add_argument("--task-runs", type=int, metavar="N", help="how many runs that rate was measured on")
+    parser.add_argument("--record", nargs="?", const="", metavar="FILE",
+                        help="keep the result (default: compaction/results/A-against-B.json)")
+    return parser.parse_args(argv)
+
+
+def main(argv=None):
+    args = arguments(argv)
+    success = task_success(args.task_success, args.task_runs)
+    fixtures = load_fixtures(args.fixtures)
+    setting = {"fixtures": fixtures, "budget": budget_of(args), "keep_share": args.keep_share,
+               "gates": read_gates(args.gates) if args.gates else GATES, "judge": judge_of(args), "model": args.model,
+               "extractive": args.extractive}
+    counter = tokenizer.counter()
+    refuse_control_tokens(fixtures, counter.control_token)
+    report = {"candidate": measured(args.compactor or args.contexts, setting, counter), "task_success": success,
+              "code": code_hashes()}
+    if args.against:
+        report["incumbent"] = measured(against(args.against), setting, counter)
+        report["comparison"] = comparison.compare(report["candidate"], report["incumbent"])
+    print(table.render(report), file=sys.stderr)
+    if args.record is not None:
+        write_json(record_path(args.record, report), report)
+    sys.stdout.write(dump(report))
+    return status(report, args.require)
+
+
+def against(text):
+    """What --against names: a file of contexts or a result as a path, anything else as a compactor's name."""
+    return Path(text) if text.endswith((".jsonl", ".json")) else text
+
+
+def measured(what, setting, counter):
+    """The result for a compactor's name, a file of contexts or a recorded result."""
+    if isinstance(what, Path) and what.suffix == ".json":
+        return read_result(what)
+    fixtures, judge = setting["fixtures"], setting["judge"]
+    unplaced = 0
+    if isinstance(what, Path):
+        contexts, unplaced = read_contexts(what, fixtures, counter.count)
+        about = {"name": what.name, "extractive": setting["extractive"], "sha256": file_hash(what)}
+    else:
+        about = find_compactor(what, setting["model"])
+        function = about.pop("function")
+        contexts = [one for fixture in progress(fixtures, desc=what, unit="conversation")
+                    for one in grow(fixture, function, setting["budget"], counter.count, setting["keep_share"])]
+        refuse_too_few(fixtures, contexts, what)
+    decisions = decide_items(fixtures, contexts, about["extractive"], judge)
+    if not decisions:
+        raise InputError(f"{what}: no item was stated before a compaction, so nothing was checked; use longer "
+                         "conversations, a smaller budget or contexts of these conversations")
+    return {
+        "compactor": about, "budget": setting["budget"], "available_input": available({"budget": setting["budget"]}),
+        "keep_share": None if isinstance(what, Path) else setting["keep_share"], "gates": setting["gates"],
+        "counter": counter.profile(), "manifest_sha256": file_hash(tokenizer.MANIFEST),
+        "fixtures": {"conversations": len(fixtures), "items": sum(len(one["must_survive"]) for one in fixtures),
+                     "sha256": hashlib.sha256(dump(fixtures).encode("utf-8", "surrogatepass")).hexdigest()},
+        "judge": judge.about() if judge else None, "unplaced": unplaced,
+        **summarize(fixtures, contexts, decisions, setting["budget"], setting["gates"]),
+    }
+
+
+def refuse_too_few(fixtures, contexts, what):
+    """InputError where a conversation compacted less often than its fixture expects: its items were hardly tested."""
+    short = too_few(fixtures, contexts)
+    if short:
+        raise InputError(f"{what}: compacted less often than the fixtures expect: {'; '.join(short)}; use a smaller "
+                         "budget or lower compactions_expected")
+
+
+def refuse_control_tokens(fixtures, control_token):
+    """InputError where a text of a fixture holds a control token: the template would act on it."""
+    for fixture in fixtures:
+        for number, turn in enumerate(fixture["history"], 1):
+            for text in turn_texts(turn):
+                token = control_token(text)
+                if token:
+                    raise InputError(f"{fixture['conversation_id']}: turn {number}: holds the model's control token "
+                                     f"{token!r}; write it otherwise")
+
+
+def read_result(path):
+    """The candidate's part of a recorded report, to be compared with again, or InputError."""
+    report = read_json(path)
+    result = report.get("candidate") if isinstance(report, dict) else None
+    fields = ("compactor", "budget", "keep_share", "gates", "counter", "fixtures", "judge", "rows", "decisions")
+    if not isinstance(result, dict) or any(field not in result for field in fields):
+        raise InputError(f"{path}: is no result that check.py recorded; make one with --record")
+    return result
+
+
+def task_success(rate, runs):
+    """`resolution` of the user's own success rate, or None where none was given."""
+    if rate is None and runs is None:
+        return None
+    if rate is None or runs is None:
+        raise InputError("--task-success and --task-runs go together; give both or neither")
+    try:
+        return resolution(rate, runs)
+    except ValueError as error:
+        raise InputError(str(error)) from None
+
+
+def code_hashes():
+    """SHA-256 of every file that decides a figure."""
+    return {name.rpartition("/")[2]: file_hash(HERE / name) for name in CODE}
+
+
+def record_path(given, report):
+    """Where a result is kept: the file given, else one in the results folder named after the compactors."""
+    if given:
+        return Path(given)
+    names = [report[side]["compactor"]["name"] for side in ("candidate", "incumbent") if side in report]
+    RESULTS.mkdir(exist_ok=True)
+    return RESULTS / ("-against-".join(name.replace(":", "-") for name in names) + ".json")
+
+
+def status(report, require):
+    """The exit status that a report's answers give."""
+    answers = []
+    if "comparison" in report:
+        answers.append({"safe": 0, "blocked": 1, "not decided": 3}[report["comparison"]["decision"]])
+    if "comparison" not in report or require:
+        answers.append({True: 0, False: 1, None: 3}[report["candidate"]["compliant"]])
+    return 1 if 1 in answers else max(answers)
+
+
+if __name__ == "__main__":
+    run_command(main)

@@ -1,0 +1,150 @@
+"""Shrink what a conversation holds to what a budget allows: the built-in compactors.
+
+Run:  not a script; `python -m compaction.check --compactor NAME` uses them.
+Does not say when to compact (growth.py), find binding items (classify.py) or ask a model (summary.py).
+
+compactor  (history, budget, count) -> messages. history: the messages of the request so far, the current user message
+           last; what an earlier compaction left stands in front of it. budget: {"context_limit", "max_new_tokens",
+           "margin"}; the returned messages are the next request, the current user message last. A function whose
+           attribute `extractive` is True only copies text, so that what it left out is known to be absent.
+block      quoted lines from earlier turns between <notes> or <pinned> tags; carried as it stands, the oldest lines
+           going first when the blocks alone outgrow half of the available input
+"""
+
+import strategies
+from strategies import NOTES_HEADER, available, escape, render, take
+
+from compaction.classify import classify
+
+LEDGER_HEADER = (
+    "Statements pinned from earlier turns, word for word. They quote the conversation and still bind its participants."
+)
+LEDGER_SHARE = 0.5  # of the available input, at most, for pinned lines; the turns that follow keep the rest
+QUESTION = "\n</notes>\n\nQuestion: "
+
+
+def recent(history, budget, count):
+    """Whole turns from the newest back, as in the lab; a system message in front stays."""
+    return strategies.recent(as_case(history, budget, count), count)["messages"]
+
+
+def notes(history, budget, count):
+    """Recent turns and notes from those left out, as in the lab; notes of earlier compactions stand in front."""
+    return strategies.notes(as_case(history, budget, count), count)["messages"]
+
+
+def ledger(history, budget, count):
+    """Binding statements of the turns that are left out, pinned word for word in front, then recent turns."""
+    case = as_case(history, budget, count)
+    pinned = block_lines(case["instructions"])
+    front = without_block(case["instructions"])
+    limit = available(case)
+    for _ in range(len(case["history"]) + 1):  # pinning takes room and may push out a turn, whose items then need pins
+        turns = take(case, count, reversed(range(len(case["history"]))), limit, stop=True)
+        left_out = [turn for number, turn in enumerate(case["history"]) if number not in turns]
+        lines = fitting(pinned + new_lines(left_out, pinned), case, front, count)
+        instructions = "\n\n".join(filter(None, [front, block(lines)]))
+        messages = render(case | {"instructions": instructions}, turns)
+        over = count(messages) - available(case)
+        if over <= 0 or not turns:
+            return messages
+        limit = count(render(case, turns)) - over
+    return messages
+
+
+for _compactor in (recent, notes, ledger):
+    _compactor.extractive = True
+
+
+def as_case(history, budget, count):
+    """The lab's case for a request: blocks and system messages as instructions, the rest as turns and question."""
+    front, turns = [], []
+    for message in history[:-1]:
+        if message["role"] == "user":
+            turns.append([message])
+        elif turns:
+            turns[-1].append(message)
+        else:
+            front.append(message["content"])  # what was left in front of the first user message
+    for turn in turns:
+        carried, turn[0] = split_notes(turn[0])
+        front += carried
+    case = {"instructions": "", "current": history[-1]["content"], "budget": budget,
+            "history": [as_turn(turn) for turn in turns]}
+    return case | {"instructions": carry(front, case, count)}
+
+
+def as_turn(messages):
+    """A turn of the lab from its messages: the user's, what tools did, and the closing text."""
+    first, *rest = messages
+    closes = bool(rest) and rest[-1]["role"] == "assistant" and not rest[-1].get("tool_calls")
+    turn = {"user": first["content"], "assistant": rest[-1]["content"] if closes else ""}
+    between = rest[:-1] if closes else rest
+    return turn | ({"messages": between} if between else {})
+
+
+def split_notes(message):
+    """([notes block of an earlier compaction], the user's message without it); ([], message) where it has none."""
+    start = NOTES_HEADER + "\n<notes>\n"
+    head, found, question = message["content"].partition(QUESTION)
+    if not (found and head.startswith(start)):
+        return [], message
+    return [head + "\n</notes>"], message | {"content": question}
+
+
+def carry(front, case, count):
+    """The blocks in front as one text, the oldest lines left out while they fill over half of what may be used."""
+    limit = available(case) // 2
+    text = "\n\n".join(filter(None, front))
+    while count(render(case | {"instructions": text}, [])) > limit:
+        lines = text.split("\n")
+        oldest = next((number for number, line in enumerate(lines) if line.startswith("- [")), None)
+        if oldest is None:
+            break
+        text = "\n".join(lines[:oldest] + lines[oldest + 1:])
+    return text
+
+
+def block(lines):
+    """The delimited block of pinned lines, or "" where there are none."""
+    return "\n".join([LEDGER_HEADER, "<pinned>", *lines, "</pinned>"]) if lines else ""
+
+
+def block_lines(instructions):
+    """The lines that a block in front holds already."""
+    _, found, rest = instructions.partition(LEDGER_HEADER + "\n<pinned>\n")
+    return rest.partition("\n</pinned>")[0].split("\n") if found else []
+
+
+def without_block(instructions):
+    """The text in front, less the block of pinned lines."""
+    return instructions.replace(block(block_lines(instructions)), "").strip()
+
+
+def new_lines(turns, pinned):
+    """Lines for the binding statements of these turns, oldest first, none that is pinned already."""
+    seen, lines = set(pinned), []
+    for found in classify(turns):
+        line = f"- [{found['class']}] {escape(found['text'])}"
+        if line not in seen:
+            seen.add(line)
+            lines.append(line)
+    return lines
+
+
+def fitting(lines, case, front, count):
+    """The lines that fit the ledger's share: from the newest back within each class, the strictest class first."""
+    limit = int(available(case) * LEDGER_SHARE)
+    order = ("constraint", "commitment", "open_question", "reference")
+    ranked = sorted(range(len(lines)), key=lambda n: (rank(lines[n], order), -n))
+    kept = []
+    for number in ranked:
+        text = "\n\n".join(filter(None, [front, block([lines[n] for n in sorted([*kept, number])])]))
+        if count(render(case | {"instructions": text}, [])) <= limit:
+            kept.append(number)
+    return [lines[number] for number in sorted(kept)]
+
+
+def rank(line, order):
+    """The place of a pinned line's class in `order`."""
+    return next((place for place, name in enumerate(order) if line.startswith(f"- [{name}] ")), len(order))

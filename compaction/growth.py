@@ -1,0 +1,76 @@
+"""Let a conversation grow and compact it whenever it no longer fits, as a running application would.
+
+Run:  not a script; check.py and replay.py use it.
+Does not shrink anything itself (compactors.py) or check what is left (items.py).
+
+Invariants
+- a conversation is compacted when its rendered context with the next user message exceeds the available input;
+- the compactor gets what its last compaction left and the messages since, nothing older, the user message last;
+- its budget is the lab's with less available input: `keep_share` of it, so that the conversation can go on growing;
+- what it left is carried as it stands; the user message is put last if it left that out;
+- the fixture is never changed, and neither is a context that was already reported.
+
+context  {"conversation_id", "compaction" (from 1), "turn" (the user turn it was made at: items of earlier turns are
+         stated before it), "messages", "tokens"}
+"""
+
+import copy
+
+from command import InputError
+from strategies import available, turn_messages
+
+from compaction.conversation import message_problem
+
+KEEP_SHARE = 0.5
+BUDGET = {"context_limit": 4096, "max_new_tokens": 512, "margin": 64}
+
+
+def grow(fixture, compactor, budget, count, keep_share=KEEP_SHARE):
+    """Every context that `compactor` leaves while the fixture's conversation grows turn by turn."""
+    limit, smaller = available({"budget": budget}), smaller_budget(budget, keep_share)
+    context, found = [], []
+    for number, turn in enumerate(fixture["history"], 1):
+        current, *rest = turn_messages(turn)
+        grown = [*context, current]
+        if context and count(grown) > limit:
+            place = f"{fixture['conversation_id']}: compaction {len(found) + 1} (turn {number})"
+            left = compactor(copy.deepcopy(grown), dict(smaller), count)
+            grown = with_current(check_messages(left, place), current)
+            found.append({"conversation_id": fixture["conversation_id"], "compaction": len(found) + 1, "turn": number,
+                          "messages": grown, "tokens": count(grown)})
+        context = [*grown, *rest]
+    return found
+
+
+def smaller_budget(budget, keep_share):
+    """The budget that a compactor is handed: `keep_share` of the available input, the rest as it is."""
+    limit = available({"budget": budget})
+    return budget | {"context_limit": budget["context_limit"] - limit + int(limit * keep_share)}
+
+
+def check_messages(messages, place):
+    """A deep copy of what a compactor returned, or InputError for what no request can hold."""
+    if not isinstance(messages, list) or not messages:
+        raise InputError(f"{place}: the compactor returned no list of messages; return at least one message")
+    for number, message in enumerate(messages, 1):
+        problem = message_problem(message)
+        if problem:
+            raise InputError(f"{place}: message {number} of the compactor's: {problem}; return chat messages")
+    return copy.deepcopy(messages)
+
+
+def with_current(messages, current):
+    """The messages, `current` put last unless the last one is a user message that ends with its words already."""
+    last = messages[-1]
+    if last["role"] == "user" and last["content"].endswith(current["content"]):
+        return messages
+    return [*messages, current]
+
+
+def too_few(fixtures, contexts):
+    """The conversations that compacted less often than their fixture expects: "billing: 1 of 2"."""
+    made = {fixture["conversation_id"]: 0 for fixture in fixtures}
+    for context in contexts:
+        made[context["conversation_id"]] += 1
+    return [f"{fixture['conversation_id']}: {made[fixture['conversation_id']]} of {fixture['compactions_expected']}"
+            for fixture in fixtures if made[fixture["conversation_id"]] < fixture["compactions_expected"]]

@@ -1,0 +1,48 @@
+"""The options that several commands share: the budget and the judge.
+
+Run:  not a script.
+"""
+
+from pathlib import Path
+
+from command import InputError
+from strategies import available
+
+
+def add_budget(parser, budget, keep_share):
+    """The four options of a budget."""
+    parser.add_argument("--context-limit", type=int, default=budget["context_limit"], metavar="TOKENS",
+                        help="the model's window (default %(default)s)")
+    parser.add_argument("--max-new-tokens", type=int, default=budget["max_new_tokens"], metavar="TOKENS",
+                        help="kept for the answer (default %(default)s)")
+    parser.add_argument("--margin", type=int, default=budget["margin"], metavar="TOKENS",
+                        help="kept free (default %(default)s)")
+    parser.add_argument("--keep-share", type=float, default=keep_share, metavar="SHARE",
+                        help="of the available input, at most, that a compactor may leave filled (default %(default)s)")
+
+
+def budget_of(args):
+    """The lab's budget from the options, or InputError where nothing is left for the input."""
+    budget = {"context_limit": args.context_limit, "max_new_tokens": args.max_new_tokens, "margin": args.margin}
+    if min(budget.values()) < 0 or available({"budget": budget}) <= 0:
+        raise InputError(f"the budget {budget} leaves no input; raise --context-limit or lower the other two")
+    if not 0 < args.keep_share <= 1:
+        raise InputError(f"--keep-share is {args.keep_share}; give a share above 0, at most 1")
+    return budget
+
+
+def add_judge(parser):
+    """The options that say who judges what text cannot tell."""
+    parser.add_argument("--judge", metavar="NAME", help="module:function of a judge, or the file of a model block")
+    parser.add_argument("--verdicts", type=Path, metavar="FILE",
+                        help="recorded verdicts (JSON lines): read, and with --judge added to")
+    parser.add_argument("--card", type=Path, metavar="FILE", help="the judge's card, as judge_check.py prints it")
+
+
+def judge_of(args):
+    """The judge that the options name, or None."""
+    if not (args.judge or args.verdicts):
+        return None
+    from compaction.verdicts import recorded_judge
+
+    return recorded_judge(args.judge, args.verdicts, args.card)
