@@ -22,7 +22,7 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 
-from command import InputError, read_json, run_command, write_bytes
+from command import InputError, read_json, run_command, write_bytes, write_json
 from prepare_sources import Hub, SourceError, folder_source
 
 ROOT = Path(__file__).resolve().parent
@@ -57,6 +57,10 @@ def manifest_problem(manifest):
             return f"{name}: 'bytes' must be a positive whole number"
         if not re.fullmatch("[0-9a-f]{64}", str(pinned.get("sha256"))):
             return f"{name}: 'sha256' must be 64 hexadecimal digits in lower case"
+    packages = manifest.get("packages", {})
+    needed = {"project", "archive", "sha256", "member"}
+    if not isinstance(packages, dict) or any(not isinstance(p, dict) or needed - set(p) for p in packages.values()):
+        return f"each of 'packages' must have {', '.join(sorted(needed))}"
     return None
 
 
@@ -198,6 +202,24 @@ def known_sources(manifest, given):
     return sources
 
 
+def pin_model(model, revision, path, given):
+    """Write the manifest of another model to `path` and put its files in place; a manifest there must be the same."""
+    from prepare_model import pin
+
+    manifest, files = pin(model, revision, given)
+    old = read_manifest(path) if path.exists() else None
+    if old is not None:
+        names = [name for name in {**manifest, **old} if name not in ("license", "packages")]
+        differing = [name for name in names if old.get(name) != manifest.get(name)]
+        if differing:
+            raise InputError(f"{path} pins something else ({', '.join(differing)}); remove it or name another file")
+    source = f"folder {given}" if given else "Hugging Face hub"
+    prepare(manifest, folder(path), {source: files.get})
+    if old is None:
+        write_json(path, manifest)
+        tell(f"{model} is pinned in {path}")
+
+
 def main(argv=None):
     parser = argparse.ArgumentParser(
         description=__doc__.splitlines()[0],
@@ -217,12 +239,10 @@ def main(argv=None):
         parser.error("--model needs --manifest FILE, the file to write; the lab's own manifest stays as it is")
     try:
         if args.model is not None:
-            from prepare_model import pin
-
-            pin(args.model, args.revision, args.manifest, args.given)
-            return 0
-        manifest = read_manifest(args.manifest)
-        prepare(manifest, folder(args.manifest), known_sources(manifest, args.given))
+            pin_model(args.model, args.revision, args.manifest, args.given)
+        else:
+            manifest = read_manifest(args.manifest)
+            prepare(manifest, folder(args.manifest), known_sources(manifest, args.given))
     except ImportError as error:
         raise InputError(f"{error}; install the packages first: python -m pip install -r requirements.txt") from None
     return 0

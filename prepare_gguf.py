@@ -9,6 +9,8 @@ Reads no tensors. What comes out is only as good as its hash, which prepare.py c
 import json
 import struct
 
+from command import progress
+
 CONTROL, USER_DEFINED = 3, 4  # the token types whose tokens stand in added_tokens
 SPACE = "\u2581"  # how the vocabulary writes a space
 STRING, ARRAY = 8, 9
@@ -73,13 +75,16 @@ def tokenizer_json(data):
     try:
         tokens, types, merges = (metadata[f"tokenizer.ggml.{name}"] for name in ("tokens", "token_type", "merges"))
         pairs = [split_merge(merge) for merge in merges]
-        added = [added_token(number, tokens[number]) for number, kind in enumerate(types) if kind in (CONTROL, USER_DEFINED)]
+        kinds = enumerate(types)
+        added = [added_token(number, tokens[number]) for number, kind in kinds if kind in (CONTROL, USER_DEFINED)]
     except KeyError as error:
         raise GgufError(f"its metadata has no {error.args[0]}") from None
     except (IndexError, TypeError) as error:
         raise GgufError(f"its vocabulary is not of the kind that can be rebuilt: {error}") from None
     tokenizer = layout(added, {token: number for number, token in enumerate(tokens)}, pairs)
-    return json.dumps(tokenizer, indent=2, ensure_ascii=False).encode("utf-8")
+    pieces = json.JSONEncoder(indent=2, ensure_ascii=False).iterencode(tokenizer)
+    shown = progress(pieces, desc="rebuilding tokenizer.json", unit=" pieces", unit_scale=True)
+    return "".join(shown).encode("utf-8")
 
 
 def split_merge(merge):

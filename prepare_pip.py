@@ -87,7 +87,8 @@ def bare_and_auth(address, settings):
     """(address without credentials, (user, password) or None): its own, or those of an index on the same server."""
     parts = urlsplit(address)
     server = parts.netloc.rpartition("@")[2]
-    for place in [address, *many(settings, "index-url"), *many(settings, "extra-index-url"), *many(settings, "find-links")]:
+    known = [place for option in ("index-url", "extra-index-url", "find-links") for place in many(settings, option)]
+    for place in [address, *known]:
         other = urlsplit(place)
         given, _, host = other.netloc.rpartition("@")
         if given and (other.scheme, host) == (parts.scheme, server):
@@ -115,23 +116,26 @@ def download(address, settings, name=None):
             return body(response, name), response.headers.get("Content-Type", ""), response.url
     except SourceError:
         raise
-    except urllib3.exceptions.IncompleteRead as error:
-        raise SourceError(f"the download ended after {error.partial:,} bytes, {error.expected:,} too few") from None
     except (requests.RequestException, urllib3.exceptions.HTTPError, OSError, ValueError) as error:
         raise SourceError(redacted(reason(error))) from None
 
 
 def body(response, name):
-    """The bytes of a response as they come."""
+    """The bytes of a response as they come, or SourceError."""
+    import urllib3
+
     size = response.headers.get("Content-Length", "")
     data = bytearray()
     bar = progress(None, total=int(size) if size.isdigit() else None, unit="B", unit_scale=True, desc=name or "index")
-    with bar:
-        for chunk in response.raw.stream(1 << 18, decode_content=name is None):
-            data += chunk
-            bar.update(len(chunk))
-            if len(data) > MOST_BYTES:
-                raise SourceError(f"more than {MOST_BYTES:,} bytes came")
+    try:
+        with bar:
+            for chunk in response.raw.stream(1 << 18, decode_content=name is None):
+                data += chunk
+                bar.update(len(chunk))
+                if len(data) > MOST_BYTES:
+                    raise SourceError(f"more than {MOST_BYTES:,} bytes came")
+    except urllib3.exceptions.ProtocolError:
+        raise SourceError(f"the download broke off after {len(data):,} of {size or 'unknown'} bytes") from None
     return bytes(data)
 
 
