@@ -16,6 +16,7 @@ fact    a text that stands inside one message of the history, or {"turn": id, "t
 Needs no tokenizer: `check_requests` checks what needs one when a run starts.
 """
 
+import json
 from pathlib import Path
 
 from command import InputError, read_json
@@ -243,6 +244,12 @@ def turn_contents(turn):
     return [message["content"] for message in turn_messages(turn)]
 
 
+def call_texts(turn):
+    """The tool calls of a turn as JSON, one text each."""
+    calls = [call for message in turn.get("messages", ()) for call in message.get("tool_calls", ())]
+    return [json.dumps(call, ensure_ascii=False) for call in calls]
+
+
 def check_requests(cases, count, path):
     """CaseError for what only a tokenizer can tell: a control token in a text, a question too long for its budget."""
     checked = set()
@@ -253,7 +260,7 @@ def check_requests(cases, count, path):
             texts += [
                 (f"turn {number}", content)
                 for number, turn in enumerate(case["history"], 1)
-                for content in turn_contents(turn)
+                for content in [*turn_contents(turn), *call_texts(turn)]
             ]
         for where, text in texts:
             token = count.control_token(text)

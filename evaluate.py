@@ -21,6 +21,7 @@ from command import InputError, dump, run_command
 
 ROOT = Path(__file__).parent
 CASES = ROOT / "cases.json"
+SHOWN = 20  # complaints on the terminal
 GRADER = "exact substring match of required and stale facts, raw or escaped, in the selected messages"
 
 __all__ = ["CaseError", "grade", "load_cases", "run", "summarize"]
@@ -224,7 +225,8 @@ def main(argv=None):
     )
     sys.stdout.write(dump(report))
     failures = list(complaints(report))
-    for line in [*table(report), *failures]:
+    more = [f"and {len(failures) - SHOWN} more, all in the report"] if len(failures) > SHOWN else []
+    for line in [*table(report), *failures[:SHOWN], *more]:
         print(line, file=sys.stderr)
     return int(bool(failures))
 

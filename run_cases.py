@@ -98,6 +98,7 @@ def run_cases(cases, names, path, budgets=(None,), manifest=MANIFEST, jobs=1, sc
     if jobs == 1 and scheduler is None:
         graded = run_group(cases, *work, show=True)
     else:
+        selector_table(names)  # a wrong name is told before processes start
         graded = run_groups(by_history(cases), work, jobs, scheduler)
     result = {budget: {name: [] for name in names} for budget in budgets}
     for case in cases:

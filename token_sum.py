@@ -83,15 +83,20 @@ class TokenSum:
         if not (plain(runs[-1]) and len(runs[-1]) == 1):
             return None  # the end of a request decides what the model is asked to go on with
         parts = self.parts(runs)
-        if None in parts:
-            return None
-        return self._head(messages[: starts[0]], tools) + sum(parts)
+        head = self._head(messages[: starts[0]], tools)
+        return None if None in parts or head is None else head + sum(parts)
 
     def _head(self, head, tools):
-        """Tokens of what stands around the runs: the messages before the first, tools, the generation prompt."""
+        """Tokens of what stands around the runs: the messages before the first, tools, the generation prompt.
+
+        None where the head runs into the first user message without a control token between them.
+        """
         key = json.dumps([head, tools], sort_keys=True)
         if key not in self._heads:
-            self._heads[key] = self._full([*head, FIRST], tools) - self.parts([[FIRST]])[0]
+            before = self._text([*head, FIRST], tools).rpartition(FIRST["content"])[0]
+            apart = after_control(before, self._control) == self._openings["user"]
+            alone = self.parts([[FIRST]])[0]
+            self._heads[key] = self._full([*head, FIRST], tools) - alone if apart else None
         return self._heads[key]
 
     def parts(self, runs):
@@ -176,6 +181,10 @@ def learn(text, lengths, control):
     }
     if closing(to_assistant, openings["assistant"], control) != closings["user"]:
         raise Unlearnable("what follows a user's message depends on the next one")
+    for head in ([], [{"role": "system", "content": "S"}]):
+        before = text([*head, FIRST], None).rpartition(FIRST["content"])[0]
+        if after_control(before, control) != openings["user"]:
+            raise Unlearnable("what comes first runs into the first user's message")
     padded = text([{"role": "user", "content": "  SENTINELA \n"}], None)
     tokens = dict(zip(closings, lengths(list(closings.values()))))
     return openings, tokens, "  SENTINELA \n" not in padded

@@ -11,6 +11,7 @@ Does not fetch or pin files (prepare.py does), nor learn how the template puts m
 
 import hashlib
 from functools import lru_cache
+from pathlib import Path
 
 from command import InputError
 from prepare import MANIFEST, folder, read_manifest
@@ -153,9 +154,14 @@ def read_verified(manifest_path, manifest):
     return found
 
 
-@lru_cache(maxsize=4)
 def counter(manifest_path=MANIFEST):
     """The Counter of a manifest, its files verified against their hashes; loaded once in a process."""
+    return load_counter(Path(manifest_path))
+
+
+@lru_cache(maxsize=4)
+def load_counter(manifest_path):
+    """The Counter of a manifest, loaded anew where it was not loaded before."""
     from tokenizers import Tokenizer
 
     manifest = read_manifest(manifest_path)
