@@ -125,12 +125,15 @@ def run_groups(groups, work, jobs, scheduler):
     else:
         executor = cluster(scheduler)
     with executor:
-        largest_first = sorted(groups, key=len, reverse=True)  # else a large one that comes last runs alone
-        futures = [executor.submit(run_group, group, *work) for group in largest_first]
-        graded = {}
+        # Largest first: a large one that comes last would run alone.
+        largest_first = sorted(range(len(groups)), key=lambda number: -len(groups[number]))
+        futures = {number: executor.submit(run_group, groups[number], *work) for number in largest_first}
         try:
-            for future in progress(as_completed(futures), total=len(futures), desc="histories"):
-                graded.update(future.result())
+            for _ in progress(as_completed(futures.values()), total=len(futures), desc="histories"):
+                pass
+            graded = {}
+            for number in range(len(groups)):  # in order, so that of several errors the same one is told each time
+                graded.update(futures[number].result())
         except BaseException:
             executor.shutdown(wait=False, cancel_futures=True)
             raise
