@@ -2,9 +2,11 @@
 
 Run:  python answer_check.py
       python answer_check.py record --help
+      python answer_check.py attribution --report evaluation-result.json
+      python answer_check.py compare answer-result.json other.json
 
 Without a command it grades answer-result.json: the grades as JSON on standard output, a table on standard error. That
-needs no tokenizer and no model. `record` needs both.
+needs no tokenizer and no model; `record` needs both.
 
 Does not grade (answer_grade.py), speak to a server (answer_model.py) or keep a journal (answer_journal.py) itself.
 """
@@ -20,38 +22,136 @@ from command import dump, run_command
 HERE = Path(__file__).parent
 RECORDING = HERE / "answer-result.json"
 KEYS = HERE / "answer-keys.json"
-
-
-def read_both(args):
-    """The recording and the keys that the arguments name, checked against each other."""
-    recording, keys = read_recording(args.recording), read_keys(args.keys)
-    check_covered(recording, keys, args.keys)
-    return recording, keys
+CASES = HERE / "cases.json"
 
 
 def run_grade(args):
     """Print the report of the grades, and its table on standard error."""
-    recording, keys = read_both(args)
+    recording, keys = read_both(args.recording, args.keys)
     report = answer_grade.report(recording, keys, args.grader)
     sys.stdout.write(dump(report))
     print(answer_grade.table(report["summary"]), file=sys.stderr)
     return 0
 
 
-def add_grading(parser):
+def read_both(recording_path, keys_path):
+    """The recording and the keys in two files, checked against each other."""
+    recording, keys = read_recording(recording_path), read_keys(keys_path)
+    check_covered(recording, keys, keys_path)
+    return recording, keys
+
+
+def run_record(args):
+    """Ask for the answers that the journal lacks and, when it has them all, write the recording."""
+    import answer_record as record
+    from answer_model import MODEL, read_model
+
+    pinned = read_model(args.model) if args.model else MODEL
+    kind = model_kind(args.api)
+    plan, sources = lab_requests(args.cases, args.tokenizer)
+    chosen = record.only(plan, args.only) if args.only else plan
+    if args.dry_run:
+        asked = record.bodies(chosen, pinned["seeds"], lambda *a, **k: kind.request(pinned, *a, **k))
+        sys.stdout.write(dump([
+            {"strategy": p["strategy"], "case": p["case"], "seed": seed, "input_tokens": p["input_tokens"], "request": body}
+            for p, seed, body in asked
+        ]))
+        return 0
+    model = kind(pinned, args.host)
+    record.tell_server(model)
+    with record.open_journal(args.out) as journal:
+        tasks = record.tasks_for(plan, model)
+        wanted = record.tasks_for(chosen, model)
+        try:
+            asked = record.ask_all(wanted, model, journal, args.jobs)
+        finally:
+            counts = record.tell(tasks, journal)
+        counts["asked_now"] = asked
+        if args.only:
+            sys.stdout.write(dump({**counts, "missing": record.missing(tasks, journal)}))
+            return 0
+        record.keep(args.out, record.finished(tasks, model, journal, sources))
+    sys.stdout.write(dump({"recording": str(args.out), **counts}))
+    return 0
+
+
+def model_kind(api):
+    """The class that speaks to servers with an interface."""
+    if api == "openai":
+        from answer_openai import OpenAIModel
+
+        return OpenAIModel
+    from answer_model import AnswerModel
+
+    return AnswerModel
+
+
+def lab_requests(cases_path, manifest_path):
+    """(plan, what identifies it): the requests of the lab's strategies for a case set, counted by its tokenizer."""
+    import answer_record
+    import strategies
+    from cases import check_requests, load_cases
+    from evaluate import file_hash
+    from prepare import MANIFEST
+    from tokenizer import counter
+
+    manifest_path = manifest_path or MANIFEST
+    cases, count = load_cases(cases_path), counter(manifest_path)
+    check_requests(cases, count, cases_path)
+    sources = {"case_set_sha256": file_hash(cases_path), "strategies_sha256": file_hash(strategies.__file__),
+               "tokenizer_manifest_sha256": file_hash(manifest_path), "counter": count.profile()}
+    return answer_record.plan_requests(cases, strategies.STRATEGIES, count), sources
+
+
+def add_grading(parser, recording=True):
     """The options of every command that grades."""
-    parser.add_argument("--recording", type=Path, default=RECORDING, metavar="FILE",
-                        help="recorded answers (default answer-result.json)")
+    if recording:
+        parser.add_argument("--recording", type=Path, default=RECORDING, metavar="FILE",
+                            help="recorded answers (default answer-result.json)")
     parser.add_argument("--keys", type=Path, default=KEYS, metavar="FILE", help="patterns (default answer-keys.json)")
     parser.add_argument("--grader", type=int, choices=sorted(answer_grade.GRADERS), default=1,
                         help="version of the rule: 1 as published, 2 reads negations and corrections (default 1)")
 
 
-def main(argv=None):
+def add_record(commands):
+    """The command that records."""
+    parser = commands.add_parser(
+        "record", help="record answers from a local server", description=run_record.__doc__,
+        epilog="Example: python answer_check.py record --only recent/held-latest --out trial.local.json")
+    parser.add_argument("--out", type=Path, default=RECORDING, metavar="FILE",
+                        help="the recording; its journal is kept beside it (default answer-result.json)")
+    parser.add_argument("--only", metavar="STRATEGY/CASE", help="fill the journal for one, and print what is missing")
+    parser.add_argument("--dry-run", action="store_true", help="print the requests with their token counts, ask nothing")
+    parser.add_argument("--jobs", type=jobs, default=1, metavar="N", help="requests at a time (default 1)")
+    parser.add_argument("--host", help="the server's address (default OLLAMA_HOST, else 127.0.0.1:11434)")
+    parser.add_argument("--model", type=Path, metavar="FILE", help="a model block, as answer_model.py pin prints it")
+    parser.add_argument("--api", choices=("ollama", "openai"), default="ollama",
+                        help="the server's interface; openai for llama.cpp's or vLLM's, never for an Ollama")
+    parser.add_argument("--cases", type=Path, default=CASES, metavar="FILE", help="case set (default cases.json)")
+    parser.add_argument("--tokenizer", type=Path, metavar="MANIFEST", help="manifest of another model's tokenizer")
+    parser.set_defaults(run=run_record)
+
+
+def jobs(text):
+    """A number of requests at a time."""
+    number = int(text)
+    if not 1 <= number <= 64:
+        raise ValueError
+    return number
+
+
+def parse_arguments(argv):
+    """The arguments of one command; without one they are those of grading."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], epilog="Example: python answer_check.py")
     add_grading(parser)
     parser.set_defaults(run=run_grade)
-    args = parser.parse_args(argv)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    add_record(commands)
+    return parser.parse_args(argv)
+
+
+def main(argv=None):
+    args = parse_arguments(argv)
     return args.run(args)
 
 

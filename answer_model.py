@@ -1,4 +1,29 @@
-"""One pinned model behind a local Ollama: its block, as the recording names it."""
+"""One pinned model behind a local Ollama: refuse any other build, send every option, take only whole answers.
+
+Run:  python answer_model.py pin gemma4:e2b
+
+`pin TAG` prints a model block for a build that the server has, to be used with `answer_check.py record --model FILE`.
+
+AnswerModel() asks OLLAMA_HOST (else 127.0.0.1:11434). Version and digest are read before and after each answer: the
+digest alone does not pin the server's renderer and engine, and a reply does not say what gave it.
+
+Does not count tokens, choose requests or keep answers (answer_record.py does). Servers with OpenAI's interface are
+in answer_openai.py.
+
+model   the block MODEL: tag, digest, options, seeds; read from a file by `read_model`
+answer  {"seed", "answer", "tool_calls", "done_reason", "prompt_tokens", "answer_tokens"}, counts in tokens, and
+        "thinking" where the model thought although it was told not to
+"""
+
+import argparse
+import datetime
+import os
+import sys
+import time
+
+from answer_build import bare_digest, check_shown, check_version, find_build, pinned_block, same_name
+from answer_http import BrokenReply, ServerError, base_url, check_status, exchange, get_json, patient
+from command import InputError, dump, parse_json, read_json, run_command
 
 MODEL = {
     "checked_on": "2026-10-20",
@@ -14,3 +39,222 @@ MODEL = {
     "trials": 5,
     "seeds": [1, 2, 3, 4, 5],
 }
+NEUTRAL = {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0, "repeat_penalty": 1.0, "presence_penalty": 0.0,
+           "frequency_penalty": 0.0}  # what changes no probability; an option left out would be the server's to decide
+DEFAULT_HOST = "127.0.0.1:11434"
+FIRST_S, IDLE_S, TOTAL_S = 600, 120, 1200  # the first part waits for a load of the model
+
+
+class ServerChanged(ServerError):
+    """Version or build changed during a run; `entry` is the answer given across the change, if one was."""
+
+    def __init__(self, text, entry=None):
+        super().__init__(text)
+        self.entry = entry
+
+
+class AnswerModel:
+    """A server that holds exactly the pinned build. Making one refuses, before any request for an answer, all others.
+
+    `identity` is what the server said of itself: {"version", "digest"}; `facts` what else is worth recording.
+    `wait` takes seconds (else time.sleep); `times` are seconds to the first part of a reply, between parts, and in all.
+    """
+
+    api = "ollama"
+    unverified = ()
+
+    def __init__(self, model=MODEL, host=None, wait=None, times=(FIRST_S, IDLE_S, TOTAL_S)):
+        self.model, self.wait, self.times = model, wait or time.sleep, times
+        self.url = self.address(host)
+        self.identity = self.identify()
+        self.facts = self.check_build()
+
+    def address(self, host):
+        """The server's URL: the caller's address before the environment's."""
+        return base_url(host or os.environ.get("OLLAMA_HOST", "").strip() or DEFAULT_HOST)
+
+    def identify(self):
+        """{"version", "digest"} as the server gives them now, or ServerError for another build than the pinned one."""
+        version = check_version(get_json(f"{self.url}/api/version").get("version"), self.url)
+        tag, wanted = self.model["ollama_tag"], bare_digest(self.model["ollama_digest"])
+        entry = find_build(get_json(f"{self.url}/api/tags"), tag, self.url)
+        if entry is None:
+            raise ServerError(f"{self.url} has no model {tag}, pinned as {wanted} (there: none); run `ollama pull {tag}`")
+        if entry["digest"] != wanted:
+            raise ServerError(
+                f"{self.url}: {tag} is the build {entry['digest']}, and {wanted} is pinned; run `ollama pull {tag}`,"
+                f" or pin the build that is there: `python answer_model.py pin {tag}`"
+            )
+        return {"version": version, "digest": entry["digest"]}
+
+    def check_build(self):
+        """What /api/show says of the build, or ServerError where its own texts would change our prompt."""
+        shown = get_json(f"{self.url}/api/show", {"model": self.model["ollama_tag"]}, missing={})
+        wanted = self.model.get("renderer")
+        if wanted is None and str(self.model.get("publisher_model")).lower().startswith("google/gemma-4"):
+            wanted = "gemma4"
+        return check_shown(shown, wanted, f"{self.url}: {self.model['ollama_tag']}")
+
+    @staticmethod
+    def request(model, messages, tools=(), *, num_ctx, num_predict, seed, options=None):
+        """The exact request for one answer of a model block. InputError for an option that no server would know."""
+        chosen = sampler_options(model["options"], options)
+        check_sizes(seed, num_ctx, num_predict)
+        body = {
+            "model": model["ollama_tag"],
+            "messages": list(messages),
+            "stream": True,  # without it, and without tools, the server loses the calls that the model makes
+            "think": False,  # left out, it would be on
+            "truncate": False,  # else old messages are dropped in silence
+            "shift": False,
+            "keep_alive": "30m",
+            "options": {"seed": seed, **chosen, "num_ctx": num_ctx, "num_predict": num_predict},
+        }
+        return {**body, "tools": list(tools)} if tools else body
+
+    def body(self, messages, tools=(), **options):
+        """The exact request for one answer of this server's model; options as for `answer`."""
+        return self.request(self.model, messages, tools, **options)
+
+    def answer(self, messages, tools=(), *, num_ctx, num_predict, seed, options=None):
+        """One whole answer. `options` override the pinned sampler options (say {"temperature": 0.0}).
+
+        Time-outs, refused connections and 429, 500, 503 are tried again after waits, then raise Unavailable.
+        BrokenReply for a reply that is no answer; ServerChanged where the server is not the one that was verified.
+        """
+        return self.ask(self.body(messages, tools, num_ctx=num_ctx, num_predict=num_predict, seed=seed, options=options))
+
+    def ask(self, body):
+        """The answer to one exact request, the server's identity checked before and after it."""
+
+        def attempt():
+            self.check_unchanged(None)
+            return self.send(body)
+
+        entry = patient(attempt, self.wait)
+        patient(lambda: self.check_unchanged(entry), self.wait)
+        return entry
+
+    def check_unchanged(self, entry):
+        """Nothing, or ServerChanged (with the answer that was given meanwhile) unless the server is still the same."""
+        try:
+            now = self.identify()
+        except ServerError as error:
+            if type(error) is not ServerError:  # Unavailable: nothing is known yet
+                raise
+            raise ServerChanged(f"the server changed during the run: {error}", entry) from None
+        if now != self.identity:
+            raise ServerChanged(f"{self.url} changed during the run from {describe(self.identity)} to {describe(now)};"
+                                " go back to the first, or start again to ask everything anew", entry)
+
+    def send(self, body):
+        """The answer that the server gives to one request, or BrokenReply."""
+        url = f"{self.url}/api/chat"
+        status, data, whole = exchange("POST", url, body, *self.times)
+        check_status(status, data, url)
+        return read_stream(data, whole, body["options"]["seed"], body["options"]["num_predict"])
+
+    def runner_context(self):
+        """Tokens of context that the server really gave the loaded model, or None where it does not say."""
+        shown = get_json(f"{self.url}/api/ps", missing={})
+        for entry in shown.get("models") or ():
+            if same_name(str(entry.get("name", "")), self.model["ollama_tag"]):
+                return entry.get("context_length")
+        return None
+
+
+def describe(identity):
+    """An identity for a person."""
+    return f"version {identity['version']}, build {identity['digest']}"
+
+
+def sampler_options(pinned, overrides):
+    """Every sampler option: neutral values under the pinned ones under the caller's, or InputError for a wrong one."""
+    chosen = {**NEUTRAL, **pinned, **(overrides or {})}
+    for name, value in chosen.items():
+        if name not in NEUTRAL:  # a server ignores what it does not know, with nothing but a line in its log
+            raise InputError(f"option {name!r} is no sampler option; choose from {', '.join(NEUTRAL)}")
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise InputError(f"option {name}: {value!r} is no number; correct it")
+    return chosen
+
+
+def check_sizes(seed, num_ctx, num_predict):
+    """InputError for a seed that would be drawn at random, or an allowance that a server takes for no limit."""
+    for name, value, low in (("seed", seed, 0), ("num_ctx", num_ctx, 1), ("num_predict", num_predict, 1)):
+        if type(value) is not int or value < low:
+            raise InputError(f"{name} {value!r} is no whole number from {low} on; correct it")
+
+
+def read_stream(data, whole, seed, num_predict):
+    """The answer in a streamed body, or BrokenReply naming what is wrong with it."""
+    raw = data.decode("utf-8", "replace")
+    texts, thoughts, calls, last = [], [], [], None
+    lines = data.split(b"\n")
+    for number, line in enumerate(lines):
+        if not line.strip():
+            continue
+        if not whole and number == len(lines) - 1:
+            break  # the line was cut, whatever it still says
+        try:
+            part = parse_json(line.decode("utf-8"), "reply")
+            if "error" in part:
+                raise BrokenReply("error_body", raw)
+            message = part.get("message") or {}
+            text, thought, made = message.get("content") or "", message.get("thinking") or "", message.get("tool_calls") or []
+            texts.append(text + "")
+            thoughts.append(thought + "")
+            calls += [{name: value for name, value in call.items() if name != "id"} for call in made]  # ids are random
+        except (UnicodeDecodeError, InputError, AttributeError, TypeError):
+            raise BrokenReply("unreadable_reply", raw) from None
+        if part.get("done") is True:
+            if last is not None:
+                raise BrokenReply("unreadable_reply", raw)  # two last lines: which counts would be meant?
+            last = part
+    if last is None:
+        raise BrokenReply("stopped_stream", raw)
+    reason, prompt, answer = (last.get(name) for name in ("done_reason", "prompt_eval_count", "eval_count"))
+    if reason not in ("stop", "length"):
+        raise BrokenReply("unknown_end", raw)
+    if type(prompt) is not int or type(answer) is not int or answer > num_predict:
+        raise BrokenReply("bad_counts", raw)
+    if reason == "length" and answer != num_predict:
+        raise BrokenReply("bad_counts", raw)  # the server's own context was full before the answer's allowance
+    entry = {"seed": seed, "answer": "".join(texts), "tool_calls": calls, "done_reason": reason,
+             "prompt_tokens": prompt, "answer_tokens": answer}
+    return {**entry, "thinking": "".join(thoughts)} if any(thoughts) else entry
+
+
+def read_model(path):
+    """The model block in a file, or InputError for one that `AnswerModel` could not use."""
+    model = read_json(path)
+    if not isinstance(model, dict):
+        raise InputError(f"{path}: no model block; `python answer_model.py pin TAG` prints one")
+    for name, kind in (("ollama_tag", str), ("options", dict), ("seeds", list)):
+        if not isinstance(model.get(name), kind) or not model[name] and name != "options":
+            raise InputError(f"{path}: {name} is missing or no {kind.__name__}; `answer_model.py pin` prints a block")
+    if any(type(seed) is not int or seed < 0 for seed in model["seeds"]) or len(set(model["seeds"])) < len(model["seeds"]):
+        raise InputError(f"{path}: seeds {model['seeds']} are not different whole numbers from 0 on; correct them")
+    if model.get("think") is not False:
+        raise InputError(f"{path}: think has to be false; this lab asks without thinking")
+    sampler_options(model["options"], None)
+    return model
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0],
+                                     epilog="Example: python answer_model.py pin gemma4:e2b > model.local.json")
+    commands = parser.add_subparsers(dest="command", required=True)
+    pin = commands.add_parser("pin", help="print a model block for a build that the server has")
+    pin.add_argument("tag", help="a model's name as `ollama list` shows it")
+    pin.add_argument("--host", help="the server's address (default OLLAMA_HOST, else 127.0.0.1:11434)")
+    args = parser.parse_args(argv)
+    url = base_url(args.host or os.environ.get("OLLAMA_HOST", "").strip() or DEFAULT_HOST)
+    block = {"checked_on": datetime.date.today().isoformat(), **pinned_block(url, args.tag)}
+    asked = {name: MODEL[name] for name in ("options", "think", "trials", "seeds")}
+    sys.stdout.write(dump({**block, **asked}))
+    return 0
+
+
+if __name__ == "__main__":
+    run_command(main)

@@ -1,0 +1,250 @@
+"""A test double of an Ollama on loopback: no model, answers made from the request, faults when asked for.
+
+Run:  not a script; tests make one: `with OllamaDouble() as double: AnswerModel(host=double.host)`
+
+It behaves as the real server does where the recorder depends on it: NDJSON in chunks, counts in the last line only,
+`/api/tags` with bare digests, 404 with JSON for an unknown model and with plain text for an unknown path, 500 for an
+option of a wrong type, unknown options ignored, old messages dropped in silence unless truncate is false, thinking
+unless think is false, "load" for no messages. It does not tokenise: `stand_in_count` counts words.
+
+fault   a name in FAULTS, chosen for each chat request by `fault(number, body)`; numbers count from 1
+"""
+
+import contextlib
+import hashlib
+import json
+import socket
+import struct
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from answer_model import MODEL
+
+STATUSES = {"400": 400, "404": 404, "429": 429, "500": 500, "503": 503}
+FAULTS = (*STATUSES, "refused", "hang", "reset", "stopped_stream", "error_line", "error_200", "length", "empty", "blank",
+          "think_field", "think_text", "tool_call", "cut_prompt", "long_prompt", "no_counts", "over_length", "short_length",
+          "load", "html", "nan", "not_utf8", "two_last", "huge", "redirect", "change_version", "change_digest", "gone")
+
+
+def stand_in_count(messages, tools=None):
+    """Tokens of a request by a stand-in for the tokenizer: four, and five more than its words for each message."""
+    return 4 + sum(5 + len(message["content"].split()) for message in messages) + 20 * len(tools or ())
+
+
+class OllamaDouble:
+    """The server, running from `with` on. `requests` holds (path, body) of all that came, `chats` the chat bodies."""
+
+    def __init__(self, fault=None, count=stand_in_count, before_reply=None):
+        """`before_reply(number, stage)` is called at the stages "asked", "half" and "said" of each chat."""
+        self.fault, self.count = fault or (lambda number, body: None), count
+        self.before_reply = before_reply or (lambda number, stage: None)
+        self.version, self.digest, self.tag = MODEL["ollama_version"], MODEL["ollama_digest"], MODEL["ollama_tag"]
+        self.shown = {"capabilities": ["completion", "vision", "tools", "thinking"], "parameters": "top_k 64\ntemperature 1",
+                      "modelfile": f"FROM /models/blobs/sha256-{'ab' * 32}\nRENDERER gemma4\nPARSER gemma4\n",
+                      "model_info": {"general.license": "apache-2.0"}}
+        self.entry, self.context_length = {}, 2048
+        self.requests, self.chats, self.guard, self.release = [], [], threading.Lock(), threading.Event()
+
+    def __enter__(self):
+        self.server = Server(("127.0.0.1", 0), type("Handler", (Handler,), {"double": self}))
+        self.host = f"127.0.0.1:{self.server.server_address[1]}"
+        threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self.release.set()
+        self.server.shutdown()
+        self.server.server_close()
+
+    def tags(self):
+        """The body of /api/tags."""
+        details = {"parameter_size": "5.1B", "quantization_level": MODEL["quantization"], "family": "gemma4"}
+        entry = {"name": self.tag, "model": self.tag, "digest": self.digest, "size": 7162394016, "details": details}
+        other = {**entry, "name": "other:latest", "model": "other:latest", "digest": "0" * 64}
+        return {"models": [other, {**entry, **self.entry}]}
+
+
+class Server(ThreadingHTTPServer):
+    """A thread for each connection; clients that go away are part of the tests and no error."""
+
+    daemon_threads, block_on_close = True, False
+
+    def handle_error(self, request, client_address):
+        if not isinstance(sys.exc_info()[1], OSError):
+            super().handle_error(request, client_address)
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One connection to the double."""
+
+    protocol_version = "HTTP/1.1"
+    double = None
+
+    def log_message(self, *_):
+        pass
+
+    def do_GET(self):
+        double = self.double
+        self.note(None)
+        bodies = {"/api/version": {"version": double.version}, "/api/tags": double.tags(),
+                  "/api/ps": {"models": [{"name": double.tag, "context_length": double.context_length}]}}
+        if self.path == "/":
+            self.whole(200, b"Ollama is running", "text/plain")
+        elif self.path in bodies:
+            self.json(200, bodies[self.path])
+        else:
+            self.whole(404, b"404 page not found", "text/plain")
+
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.note(body)
+        known = str(body.get("model", "")).lower() == self.double.tag
+        if self.path not in ("/api/show", "/api/chat"):
+            self.whole(404, b"404 page not found", "text/plain")
+        elif not known:
+            self.json(404, {"error": f"model '{body.get('model')}' not found"})
+        elif self.path == "/api/show":
+            self.json(200, self.double.shown)
+        else:
+            self.chat(body)
+
+    def note(self, body):
+        """Remember the request; a chat gets the next number."""
+        with self.double.guard:
+            self.double.requests.append((self.path, body))
+            if self.path == "/api/chat":
+                self.double.chats.append(body)
+                self.number = len(self.double.chats)
+
+    def chat(self, body):
+        """Answer one chat request, or fail in the way that was asked for."""
+        double, options = self.double, body.get("options", {})
+        fault = double.fault(self.number, body)
+        double.before_reply(self.number, "asked")
+        if any(isinstance(value, str) for name, value in options.items() if name != "stop"):
+            return self.json(500, {"error": "option must be of type integer"})
+        if not body.get("messages"):
+            return self.json(200, {"model": body["model"], "done": True, "done_reason": "load"})
+        if self.fail_before(fault):
+            return None
+        parts, last = self.reply(body, fault)
+        self.send_response(200)
+        self.send_header("Content-Type", "application/x-ndjson")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        if fault == "huge":
+            parts = [{"message": {"content": "x" * 65536}}] * 80
+        for place, part in enumerate(parts):
+            if not self.chunk(json.dumps({"model": body["model"], "done": False, **part}).encode()):
+                return None
+            if place == 0:
+                double.before_reply(self.number, "half")
+                if self.fail_amid(fault):
+                    return None
+        for line in [last] * (2 if fault == "two_last" else 1):
+            self.chunk(json.dumps(line).encode().replace(b'"nan"', b"NaN"))
+        self.wfile.write(b"0\r\n\r\n")
+        double.before_reply(self.number, "said")
+        if fault == "change_version":
+            double.version = "0.33.0"
+        if fault == "change_digest":
+            double.digest = "f" * 64
+        if fault == "gone":
+            double.tag = "away:latest"
+        return None
+
+    def fail_before(self, fault):
+        """Whether the reply was a fault without a stream."""
+        if fault in STATUSES:
+            self.json(STATUSES[fault], {"error": f"the double was told to say {fault}"})
+        elif fault == "refused":
+            self.drop()
+        elif fault == "hang":
+            self.double.release.wait(30)
+            self.drop()
+        elif fault == "error_200":
+            self.json(200, {"error": "model runner has unexpectedly stopped"})
+        elif fault == "html":
+            self.whole(200, b"<html>Log in</html>", "text/html")
+        elif fault == "redirect":
+            self.send_response(302)
+            self.send_header("Location", f"http://{self.double.host}/elsewhere")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+        else:
+            return False
+        return True
+
+    def fail_amid(self, fault):
+        """Whether the stream was broken after its first part."""
+        if fault == "reset":
+            self.drop()
+        elif fault == "stopped_stream":
+            self.wfile.write(b"0\r\n\r\n")  # ends in good order, without a last line: the repeat guard does so
+        elif fault == "error_line":
+            self.chunk(b'{"error": "context canceled"}')
+            self.wfile.write(b"0\r\n\r\n")
+        elif fault == "not_utf8":
+            self.chunk(b'{"message": {"content": "\xff"}}')
+            self.wfile.write(b"0\r\n\r\n")
+        else:
+            return False
+        return True
+
+    def reply(self, body, fault):
+        """(parts of the stream, the last line) for one request."""
+        options, allowance = body["options"], body["options"]["num_predict"]
+        asked = json.dumps([body["messages"], options], sort_keys=True)
+        text = f"Answer {hashlib.sha256(asked.encode()).hexdigest()[:12]} of the double."
+        text = {"empty": "", "blank": " \n", "think_text": f"<|channel>thought\nHm<channel|>{text}"}.get(fault, text)
+        parts = [{"message": {"role": "assistant", "content": piece}} for piece in (text[:9], text[9:])]
+        if fault == "think_field" or body.get("think") is not False:
+            parts.insert(0, {"message": {"role": "assistant", "content": "", "thinking": "Hm"}})
+        if fault == "tool_call":
+            call = {"id": f"call_{self.number}", "function": {"name": "look_up", "arguments": {"q": 1}}}
+            parts.append({"message": {"role": "assistant", "content": "", "tool_calls": [call]}})
+        prompt = self.double.count(body["messages"], body.get("tools"))
+        if body.get("truncate") is not False:
+            prompt = min(prompt, options["num_ctx"])
+        prompt += {"cut_prompt": -7, "long_prompt": 7}.get(fault, 0)
+        counts = {"prompt_eval_count": prompt, "eval_count": {"length": allowance, "over_length": allowance + 1}.get(fault, 9)}
+        if fault == "nan":
+            counts["eval_count"] = "nan"
+        if fault == "no_counts":
+            counts.pop("prompt_eval_count")
+        reason = {"length": "length", "short_length": "length", "load": "load"}.get(fault, "stop")
+        last = {"model": body["model"], "message": {"role": "assistant", "content": ""}, "done": True,
+                "done_reason": reason, "load_duration": 1, **counts}
+        return parts, last
+
+    def chunk(self, data):
+        """Whether one line was sent as one chunk."""
+        try:
+            self.wfile.write(f"{len(data) + 1:x}\r\n".encode() + data + b"\n\r\n")
+            self.wfile.flush()
+        except OSError:
+            return False
+        return True
+
+    def drop(self):
+        """Break the connection so that the client sees a reset."""
+        self.close_connection = True
+        with contextlib.suppress(OSError):
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.connection.close()
+
+    def json(self, status, value):
+        self.whole(status, json.dumps(value).encode(), "application/json")
+
+    def whole(self, status, data, kind):
+        """One reply with a length."""
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def finish(self):
+        with contextlib.suppress(OSError):
+            super().finish()
