@@ -12,6 +12,7 @@ Does not read cases (cases.py) or say what a row means (evaluate.py's `grade` do
 import importlib.util
 import random
 import sys
+from contextlib import contextmanager
 from copy import deepcopy
 from pathlib import Path
 
@@ -121,10 +122,10 @@ def run_groups(groups, work, jobs, scheduler):
     from multiprocessing import get_context
 
     if scheduler is None:
-        executor = ProcessPoolExecutor(min(jobs, len(groups)), mp_context=get_context("spawn"))
+        workers = ProcessPoolExecutor(min(jobs, len(groups)), mp_context=get_context("spawn"))
     else:
-        executor = cluster(scheduler)
-    with executor:
+        workers = cluster(scheduler)
+    with workers as executor:
         # Largest first: a large one that comes last would run alone.
         largest_first = sorted(range(len(groups)), key=lambda number: -len(groups[number]))
         futures = {number: executor.submit(run_group, groups[number], *work) for number in largest_first}
@@ -140,6 +141,7 @@ def run_groups(groups, work, jobs, scheduler):
     return graded
 
 
+@contextmanager
 def cluster(address):
     """The executor of a Dask cluster; its workers have to run in this folder with the tokenizer prepared."""
     try:
@@ -147,9 +149,11 @@ def cluster(address):
     except ImportError:
         raise InputError("--scheduler needs distributed; pip install -r workbench/requirements-dask.txt") from None
     try:
-        return Client(address, timeout="10s", set_as_default=False).get_executor()
+        client = Client(address, timeout="10s", set_as_default=False)
     except (OSError, ValueError) as error:
         raise InputError(f"--scheduler {address}: no cluster answers: {error}; start one or drop the option") from None
+    with client, client.get_executor() as executor:
+        yield executor
 
 
 def run_group(cases, names, path, budgets, manifest, checked, show=False):
