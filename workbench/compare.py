@@ -1,0 +1,219 @@
+"""Say whether a change to the strategies is safe: a fresh report against the recorded one, fact by fact.
+
+Run:  python evaluate.py > fresh.local.json; python -m workbench.compare evaluation-result.json fresh.local.json
+
+Every lost fact, new stale fact and new selection over budget is listed by strategy and case; one that --allow does not
+name ends with status 1. Means never decide: the paired figures stand beside the list for what they can show.
+Reports of other cases, budgets, counters or graders are refused with status 3: only the strategies may differ.
+A row that holds no grade, since its selector failed, is neither pass nor fail: the gate is then not decided (3).
+
+allow file  [{"change": "lost" | "stale" | "over budget", "strategy", "case", "fact", "why"}], and "budget" in a sweep
+"""
+
+import argparse
+import sys
+from collections import Counter
+from pathlib import Path
+
+from command import InputError, NotComparable, dump, read_json, run_command
+from compaction.stats import mcnemar, wilson
+from workbench.result_files import fact_name, graded, levels, read_evaluation
+
+# What may differ between two reports: their strategies and what was found. All else has to be equal.
+FREE = {"case_set", "strategies_sha256", "selectors_sha256", "environment", "summary", "cases", "budgets",
+        "counted_in_full"}  # fmt: skip
+CHANGES = ("lost", "stale", "over budget")
+LEVEL = 0.05
+
+
+def check_comparable(recorded, fresh):
+    """NotComparable, with the reason, where anything but the strategies differs."""
+    for field in sorted((set(recorded) | set(fresh)) - FREE):
+        if recorded.get(field) != fresh.get(field):
+            raise NotComparable(
+                f"{field} differs: recorded {recorded.get(field)!r:.90}, fresh {fresh.get(field)!r:.90}; "
+                "record both with the same cases, counter and grader"
+            )
+    if list(levels(recorded)) != list(levels(fresh)):
+        raise NotComparable(
+            f"budgets differ: recorded {list(levels(recorded))}, fresh {list(levels(fresh))}; run both with the same"
+        )
+
+
+def named_pairs(recorded, fresh, pairs):
+    """[(strategy of the recorded report, strategy of the fresh one)]: those given, else each recorded one with itself."""
+    chosen = []
+    for text in pairs:
+        old, mark, new = text.partition("=")
+        if not mark or not old or not new:
+            raise InputError(f"--pair {text}: not two names; write RECORDED=FRESH, such as bm25=near")
+        chosen.append((old, new))
+    for budget, level in levels(recorded).items():
+        other = levels(fresh)[budget]["cases"]
+        chosen = chosen or [(name, name) for name in level["cases"]]
+        for old, new in chosen:
+            if old not in level["cases"] or new not in other:
+                side, name = ("recorded", old) if old not in level["cases"] else ("fresh", new)
+                raise NotComparable(f"the {side} report has no strategy {name!r}; run it there too, or name a --pair")
+    return chosen
+
+
+def compare_rows(recorded, fresh):
+    """What changed between the rows of one strategy: lists of {"case", "fact"} by change, and the paired figures."""
+    before, after = ({row["case"]: row for row in rows} for rows in (recorded, fresh))
+    totals = [{name: row.get("required_total") for name, row in side.items() if graded(row)} for side in (before, after)]
+    both = totals[0].keys() & totals[1].keys()
+    if before.keys() != after.keys() or any(totals[0][name] != totals[1][name] for name in both):
+        raise NotComparable("the reports grade other cases or facts under the same hash; record both again")
+    found = {"lost": [], "stale": [], "over budget": [], "gained": [], "stale gone": []}
+    pairs = {"cases": Counter(), "facts": Counter()}
+    for name, old in before.items():
+        if name not in both:
+            continue
+        new = after[name]
+        lost, gained = difference(new["missing"], old["missing"]), difference(old["missing"], new["missing"])
+        found["lost"] += [{"case": name, "fact": fact} for fact in lost]
+        found["gained"] += [{"case": name, "fact": fact} for fact in gained]
+        for change, one, other in (("stale", new, old), ("stale gone", old, new)):
+            stale = difference(one["stale_included"], other["stale_included"])
+            found[change] += [{"case": name, "fact": fact} for fact in stale]
+        if old["within_budget"] and not new["within_budget"]:
+            found["over budget"].append({"case": name})
+        pairs["cases"][not old["missing"], not new["missing"]] += 1
+        pairs["facts"] += Counter({
+            (True, True): old["required_total"] - len(old["missing"]) - len(lost), (True, False): len(lost),
+            (False, True): len(gained), (False, False): len(old["missing"]) - len(gained),
+        })  # fmt: skip
+    ungraded = [name for name in before if name not in both]
+    return {**found, "not_graded": ungraded, "paired": {unit: paired(counts) for unit, counts in pairs.items()}}
+
+
+def difference(one, other):
+    """Names of the facts of `one` that `other` has not, each as often as it stands there more."""
+    return list((Counter(map(fact_name, one)) - Counter(map(fact_name, other))).elements())
+
+
+def paired(counts):
+    """Figures of Counter {(found before, found after): pairs}: discordant counts, exact p, Wilson intervals (95%)."""
+    total, lost, gained = sum(counts.values()), counts[True, False], counts[False, True]
+    before, after = counts[True, True] + lost, counts[True, True] + gained
+    return {
+        "total": total, "found_recorded": before, "found_fresh": after, "gained": gained, "lost": lost,
+        "mcnemar_p": float(f"{mcnemar(lost, gained):.6g}"),
+        "interval_recorded": rounded(wilson(before, total)), "interval_fresh": rounded(wilson(after, total)),
+    }  # fmt: skip
+
+
+def rounded(interval):
+    """An interval to three places, as shares are written."""
+    return None if interval is None else [round(value, 3) for value in interval]
+
+
+def smallest_difference(cases):
+    """The least that so many cases could have shown: discordant pairs, all on one side, with p at most LEVEL."""
+    pairs = next(n for n in range(1, 100) if mcnemar(n, 0) <= LEVEL)
+    return {"discordant_pairs": pairs, "mcnemar_p": mcnemar(pairs, 0), "cases": cases, "within_reach": cases >= pairs}
+
+
+def read_allowed(path):
+    """The entries of an allow file; InputError for one without a reason or a name."""
+    if path is None:
+        return []
+    entries = read_json(path)
+    if not isinstance(entries, list):
+        raise InputError(f"{path}: not a list of allowed changes; see --help")
+    for number, entry in enumerate(entries, 1):
+        where = f"{path}: entry {number}"
+        if not isinstance(entry, dict) or entry.get("change") not in CHANGES:
+            raise InputError(f"{where}: no change out of {', '.join(CHANGES)}; name one")
+        wanted = {"change", "strategy", "case", "why"} | ({"fact"} if entry["change"] != "over budget" else set())
+        if set(entry) - {"budget"} != wanted:
+            raise InputError(f"{where}: fields {sorted(entry)}; wanted are {sorted(wanted)}, and budget in a sweep")
+        if not all(isinstance(value, str) and value.strip() for value in entry.values()):
+            raise InputError(f"{where}: a field is empty or no text; every allowed change needs its names and a reason")
+    return entries
+
+
+def compare(recorded, fresh, pairs=(), allowed=()):
+    """The gate's result for two reports. `decision` is safe, blocked or undecided."""
+    check_comparable(recorded, fresh)
+    results, blocking, used = [], [], []
+    for old, new in named_pairs(recorded, fresh, pairs):
+        for budget, level in levels(recorded).items():
+            rows = compare_rows(level["cases"][old], levels(fresh)[budget]["cases"][new])
+            place = {"strategy": new, **({"budget": budget} if budget else {})}
+            results.append({**place, **({"recorded_strategy": old} if old != new else {}), **rows})
+            for change in CHANGES:
+                for item in rows[change]:
+                    entry = allowing({"change": change, **place, **item}, allowed)
+                    (used if entry else blocking).append(entry or {"change": change, **place, **item})
+    cases = max(result["paired"]["cases"]["total"] for result in results)
+    undecided = any(result["not_graded"] for result in results)
+    return {
+        "decision": "blocked" if blocking else "undecided" if undecided else "safe",
+        "blocking": blocking,
+        "allowed": used,
+        "allowed_unused": [entry for entry in allowed if entry not in used],
+        "smallest_difference": smallest_difference(cases),
+        "recorded": identity(recorded), "fresh": identity(fresh), "results": results,
+    }  # fmt: skip
+
+
+def allowing(change, allowed):
+    """The entry that allows a change by name, or None. An entry without a budget allows it at any."""
+    for entry in allowed:
+        if all(change.get(field) == value for field, value in entry.items() if field != "why"):
+            return entry
+    return None
+
+
+def identity(report):
+    """What was hashed in a report, and by what its strategies are known."""
+    return {key: report[key] for key in report if key.endswith("_sha256") or key == "case_set"}
+
+
+def tell(result):
+    """The result as text for a person, on standard error."""
+    for row in result["results"]:
+        where = row["strategy"] + (f" at {row['budget']} tokens" if "budget" in row else "")
+        for unit, figures in row["paired"].items():
+            name = "cases complete" if unit == "cases" else "facts found"
+            print(f"{where}: {name} {figures['found_recorded']} -> {figures['found_fresh']} of {figures['total']}, "
+                  f"gained {figures['gained']}, lost {figures['lost']}, exact McNemar p {figures['mcnemar_p']:.3g}",
+                  file=sys.stderr)  # fmt: skip
+        for change in ("gained", "stale gone", "lost", "stale", "over budget"):
+            for item in row[change]:
+                print(f"  {change}: {item['case']}: {item.get('fact', 'the whole request')}", file=sys.stderr)
+        for name in row["not_graded"]:
+            print(f"  not graded: {name}: a selector failed there", file=sys.stderr)
+    least = result["smallest_difference"]
+    reach = "" if least["within_reach"] else f", which {least['cases']} cases cannot have"
+    print(f"the least this set could have shown: {least['discordant_pairs']} discordant cases on one side{reach}",
+          file=sys.stderr)  # fmt: skip
+    for entry in result["allowed"]:
+        print(f"allowed: {entry['change']} in {entry['case']}, {entry['strategy']}: {entry['why']}", file=sys.stderr)
+    for entry in result["allowed_unused"]:
+        print(f"allowed, but did not happen: {entry['change']} in {entry['case']}, {entry['strategy']}", file=sys.stderr)
+    print(f"{result['decision']}: {len(result['blocking'])} changes that nothing allows", file=sys.stderr)
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0],
+        epilog="example: python -m workbench.compare evaluation-result.json evaluation-result.json",
+    )
+    parser.add_argument("recorded", type=Path, help="the report that evaluate.py gave before the change")
+    parser.add_argument("fresh", type=Path, help="the report that it gives now")
+    parser.add_argument("--allow", type=Path, metavar="FILE", help="JSON list of changes allowed by name, each with why")
+    parser.add_argument("--pair", action="append", default=[], metavar="RECORDED=FRESH",
+                        help="compare these two strategies instead of each with itself; may be repeated")  # fmt: skip
+    args = parser.parse_args(argv)
+    recorded, fresh = read_evaluation(args.recorded), read_evaluation(args.fresh)
+    result = compare(recorded, fresh, args.pair, read_allowed(args.allow))
+    sys.stdout.write(dump(result))
+    tell(result)
+    return {"safe": 0, "blocked": 1, "undecided": 3}[result["decision"]]
+
+
+if __name__ == "__main__":
+    run_command(main)

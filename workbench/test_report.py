@@ -1,0 +1,309 @@
+"""What the page could get wrong: text that becomes markup, a request that was never sent, a page too wide for a phone."""
+
+import contextlib
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+from html.parser import HTMLParser
+from pathlib import Path
+
+from command import read_json, status_of
+from workbench.compare import compare
+from workbench.report import main, page
+from workbench.report_chart import chart
+from workbench.report_requests import mark_parts, request_view, shorten
+from workbench.report_view import evaluation_section, shown_cases
+from workbench.test_compare import report, row
+
+ROOT = Path(__file__).parent.parent
+NASTY = "<script>alert('&\"')</script> {{ 7 * 7 }} | `x` @someone"
+CHROMIUM = os.environ.get("LAB_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+def run(*arguments):
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        status = status_of(main, list(map(str, arguments)))
+    return status, out.getvalue(), err.getvalue()
+
+
+def summary(rows):
+    from evaluate import summarize
+
+    return summarize(rows)
+
+
+def evaluation(*rows, **changes):
+    made = report(*rows, **changes)
+    return {**made, "summary": {name: summary(found) for name, found in made["cases"].items()}}
+
+
+def sweep(levels):
+    made = report()
+    del made["cases"], made["summary"]
+    return {**made, "budgets": {budget: {"summary": {name: summary(rows) for name, rows in cases.items()}, "cases": cases}
+                                for budget, cases in levels.items()}}  # fmt: skip
+
+
+class Tags(HTMLParser):
+    """Collects the elements, their attributes and the text of a page, and whether every element was closed."""
+
+    VOID = {"meta", "link", "br", "rect", "path"}
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.attributes, self.words, self.problems = [], [], [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_endtag(self, tag):
+        if tag in self.VOID:
+            return
+        if not self.open or self.open.pop() != tag:
+            self.problems.append(tag)
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+class Page(unittest.TestCase):
+    def made(self, *results, options=()):
+        with tempfile.TemporaryDirectory() as folder:
+            paths = []
+            for number, result in enumerate(results):
+                paths.append(Path(folder) / f"result-{number}.json")
+                paths[-1].write_text(json.dumps(result), encoding="utf-8")
+            status, out, err = run(*paths, *options)
+            self.assertEqual(status, 0, err)
+            return out
+
+    def test_text_of_cases_facts_kinds_and_errors_never_becomes_markup(self):
+        failed = {"case": NASTY + "2", "split": "dev", "kind": NASTY, "error": NASTY}
+        bad = {**row(NASTY, [NASTY], [NASTY]), "kind": NASTY}
+        result = evaluation(bad, failed, case_set=NASTY, cases={NASTY: [bad, failed]})
+        gate = compare(report(row(NASTY)), report(row(NASTY, [NASTY])))
+        tags = Tags(self.made(result, gate))
+        self.assertNotIn("script", tags.tags)
+        self.assertGreater("".join(tags.words).count(NASTY), 8)
+
+    def test_every_element_is_closed(self):
+        levels = {"64": {"recent": [row("one", ["x"])], "notes": [row("one")]}, "128": {"recent": [row("one")], "notes": [row("one")]}}
+        tags = Tags(self.made(evaluation(row("one"), row("two", ["x"], ["y"])), sweep(levels)))
+        self.assertEqual((tags.problems, tags.open), ([], []))
+
+    def test_nothing_is_loaded_from_elsewhere_and_no_script_runs(self):
+        text = self.made(evaluation(row("one")), sweep({"1": {"a": [row("one")]}, "2": {"a": [row("one")]}}))
+        tags = Tags(text)
+        self.assertFalse({"script", "iframe", "img", "object", "embed", "base", "form"} & set(tags.tags))
+        links = [value for name, value in tags.attributes if name in ("src", "href", "srcset", "action", "xlink:href")]
+        self.assertEqual(links, ["data:,"])
+        self.assertNotRegex(text, r"url\(|@import|https?://")
+        self.assertFalse([name for name, _ in tags.attributes if name.startswith("on")])
+
+    def test_every_cell_says_its_state_in_words_and_signs(self):
+        section = evaluation_section("r", evaluation(row("a"), row("b", ["x"]), row("c", ["x", "y"], ["z"]),
+                                     row("d", within=False), {"case": "e", "split": "dev", "kind": "k", "error": "no"}), 60)  # fmt: skip
+        cells = [one["cells"][0] for one in section["levels"][0]["matrix"]["rows"]]
+        self.assertEqual([(cell["mark"], cell["text"]) for cell in cells],
+                         [("●", "2/2"), ("◐", "1/2"), ("○", "0/2 +1 stale"), ("●", "2/2 over budget"), ("×", "no grade")])  # fmt: skip
+
+    def test_a_strategy_that_holds_no_grade_at_all_can_be_shown(self):
+        text = self.made(evaluation({"case": "e", "split": "dev", "kind": "k", "error": "no"}))
+        self.assertIn("no case holds a grade", text)
+
+    def test_a_large_set_shows_telling_cases_first_and_says_how_many_it_left_out(self):
+        rows = [row(f"c{number}") for number in range(9)]
+        other = [row(f"c{number}", ["x"] if number == 7 else []) for number in range(9)]
+        self.assertEqual(shown_cases({"a": rows, "b": other}, 2)[0], "c7")
+        self.assertIn("7 more are not shown", self.made(evaluation(cases={"a": rows, "b": other}), options=["--show", 2]))
+
+    def test_only_shows_the_named_case_and_refuses_an_unknown_one(self):
+        text = self.made(evaluation(row("one"), row("two")), options=["--only", "two"])
+        self.assertIn("<h4>two", text)
+        self.assertNotIn("<h4>one", text)
+        with self.assertRaises(AssertionError):
+            self.made(evaluation(row("one")), options=["--only", "gone"])
+
+    def test_what_was_hashed_is_on_the_page(self):
+        self.assertIn("strategies_sha256", self.made(evaluation(row("one"), strategies_sha256="abc123")))
+
+    def test_a_file_that_is_no_result_is_refused(self):
+        for value in ("{}", "[]", "nothing", '{"grader": 1, "cases": {}}'):
+            with self.subTest(value), tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / "r.json"
+                path.write_text(value, encoding="utf-8")
+                status, out, err = run(path)
+                self.assertEqual((status, out, len(err.splitlines())), (2, "", 1))
+
+    def test_markdown_holds_no_markup_of_the_text_shown(self):
+        gate = compare(report(row("one")), report(row("one", [NASTY])))
+        text = self.made(evaluation(row("one"), cases={NASTY: [row("one")]}), gate, options=["--markdown"])
+        self.assertIn("**blocked**", text)
+        outside = re.sub(r"<code>[^<]*</code>", "", text)
+        for sign in ("<script", "@someone", "`x`"):
+            self.assertNotIn(sign, outside)
+        self.assertNotIn("| `x`", text)
+        cells = {line.count("|") for line in text.splitlines() if line.startswith("| ") and "mean input" in line}
+        self.assertEqual({line.count("|") for line in text.splitlines() if "alert" in line and line.startswith("| ")}, cells)
+
+
+class Charts(unittest.TestCase):
+    def test_points_follow_the_values_and_a_missing_one_leaves_no_point(self):
+        made = chart("t", [64, 256, 1024], {"a": [0.0, None, 1.0]}, top=1.0)
+        (first, last), line = made["lines"][0]["points"], made["lines"][0]
+        self.assertEqual((first[0], last[0], first[1] > last[1]), (made["left"], made["right"], True))
+        self.assertEqual(line["figures"], ["0.000", "none", "1.000"])
+
+    def test_labels_of_close_budgets_do_not_run_into_each_other(self):
+        made = chart("t", list(range(1000, 1400, 10)), {"a": [1] * 40})
+        places = [place for place, _ in made["x_ticks"]]
+        self.assertTrue(all(after - before >= 30 for before, after in zip(places, places[1:])))
+        self.assertEqual(made["x_ticks"][-1][1], "1,390")
+
+    def test_one_series_of_nothing_and_one_budget_can_be_drawn(self):
+        self.assertEqual(chart("t", [5], {"a": [0]})["lines"][0]["points"][0][0], chart("t", [5], {})["left"])
+
+    def test_whole_numbers_get_whole_ticks(self):
+        self.assertEqual([label for _, label in chart("t", [1, 2], {"a": [1, 2]})["y_ticks"]], ["0", "1", "2"])
+
+
+CASE = {
+    "id": "one", "split": "dev", "kind": "k", "instructions": "Be brief.", "current": "Which port?",
+    "history": [{"user": "The port is 80 & no other.", "assistant": "Noted."}, {"user": "Now 8080.", "assistant": ""}],
+    "budget": {"context_limit": 900, "max_new_tokens": 0, "margin": 0}, "required": ["80 & no"], "stale": ["Now 8080"],
+}  # fmt: skip
+
+
+def count_words(messages):
+    """A double: counts words in place of tokens."""
+    return sum(len(message["content"].split()) for message in messages)
+
+
+class Requests(unittest.TestCase):
+    def view(self, strategy="recent", count=count_words, **changes):
+        made = {**row("one", total=1), "turns": [0, 1], "input_tokens": 14, "stale_included": ["Now 8080"], **changes}
+        return request_view(CASE, strategy, made, count)
+
+    def test_the_request_of_a_row_is_shown_with_found_and_stale_facts_marked(self):
+        messages = self.view()["messages"]
+        self.assertEqual([one["role"] for one in messages],
+                         ["system", "turn 1, user", "turn 1, assistant", "turn 2, user", "question"])  # fmt: skip
+        self.assertEqual([(part["mark"], part["text"]) for part in messages[1]["parts"]],
+                         [(None, "The port is "), ("found", "80 & no"), (None, " other.")])  # fmt: skip
+        self.assertEqual(messages[3]["parts"][0], {"mark": "stale", "text": "Now 8080"})
+
+    def test_a_request_that_costs_other_than_recorded_is_not_shown(self):
+        self.assertIn("problem", self.view(input_tokens=15))
+
+    def test_notes_are_made_again_by_their_rule_and_checked(self):
+        from strategies import notes
+
+        case = {**CASE, "history": [{"user": "We must use port 80 & no other.", "assistant": "long " * 2000}]}
+        chosen = notes(case, count_words)
+        made = {**row("one", total=1), **{key: chosen[key] for key in ("turns", "notes", "input_tokens")}}
+        view = request_view(case, "notes", made, count_words)
+        self.assertEqual(chosen["notes"], 1)
+        self.assertIn({"mark": "found", "text": "80 &amp; no"}, view["messages"][-1]["parts"])
+        self.assertIn("problem", request_view(case, "notes", made, None))
+
+    def test_a_selector_of_a_users_file_is_never_run_for_a_page(self):
+        self.assertIn("problem", self.view(strategy="/nowhere/gone.py:select", notes=1))
+
+    def test_marks_do_not_overlap_and_lose_no_character(self):
+        text = "aabbccdd aabb"
+        for marks in ([("found", "aabb"), ("stale", "bbcc")], [("found", "aa"), ("found", "aabbcc")], [("stale", "zz")]):
+            parts = mark_parts(text, marks)
+            self.assertEqual("".join(part["text"] for part in parts), text)
+        self.assertEqual(mark_parts(text, [("found", "aa"), ("stale", "aabbcc")])[0]["text"], "aabbcc")
+
+    def test_a_long_stretch_is_cut_in_the_middle_and_says_so_but_never_a_fact(self):
+        parts = shorten([{"mark": None, "text": "x" * 5000}, {"mark": "found", "text": "y" * 5000}])
+        self.assertEqual([part["mark"] for part in parts], [None, "cut", None, "found"])
+        self.assertIn("4,200", parts[1]["text"])
+        self.assertEqual(len(parts[3]["text"]), 5000)
+
+
+HARNESS = """<!doctype html><meta charset="utf-8"><body><iframe id="f" width="{width}" height="900"></iframe>
+<script>
+const frame = document.getElementById("f");
+frame.onload = () => {{
+  const page = frame.contentDocument;
+  if (page.body.children.length < 2) return;
+  const wide = [page.documentElement.scrollWidth];
+  page.querySelectorAll("details").forEach((one) => (one.open = true));
+  wide.push(page.documentElement.scrollWidth);
+  const out = document.createElement("p");
+  out.id = "measured";
+  out.textContent = JSON.stringify({{wide, cells: page.querySelectorAll("details").length}});
+  document.body.append(out);
+}};
+frame.srcdoc = {page};
+</script>"""
+
+
+@unittest.skipUnless(CHROMIUM, "no chromium is installed; LAB_CHROMIUM names one")
+class InABrowser(unittest.TestCase):
+    def opened(self, path, *options):
+        """(document, console lines) of a page in headless chromium."""
+        with tempfile.TemporaryDirectory() as profile:
+            done = subprocess.run(
+                [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--v=0",
+                 "--disable-dev-shm-usage", f"--user-data-dir={profile}", *options, "--dump-dom", path.as_uri()],
+                capture_output=True, text=True, encoding="utf-8", timeout=120, check=True,
+            )  # fmt: skip
+        return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+
+    def example(self):
+        long = "a_very_long_word_without_any_place_to_break_" * 6
+        strategies = {name: [row("one", [long], [NASTY]), row(long), row("three", ["x"])]
+                      for name in ("recent", "relevant", "notes", "hybrid", "bm25", "dense", "near")}  # fmt: skip
+        sections = [
+            evaluation_section("plain.json", evaluation(cases=strategies), 60),
+            evaluation_section("sweep.json", sweep({"1024": strategies, "4096": strategies, "16384": strategies}), 60),
+        ]
+        view = request_view({**CASE, "instructions": long}, "recent", {**row("one", total=1), "turns": [0, 1]}, None)
+        sections[0]["levels"][0]["matrix"]["rows"][0]["cells"][0]["request"] = view
+        return page([{**one, "title": "Evaluation", "notes": [long]} for one in sections])
+
+    def test_no_console_errors_and_no_sideways_scrolling_at_phone_and_desk_width(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "page.html"
+            path.write_text(self.example(), encoding="utf-8")
+            self.assertEqual(self.opened(path)[1], [])
+            for width in (360, 1280):
+                with self.subTest(width=width):
+                    inner = json.dumps(self.example()).replace("</", "<\\/")
+                    harness = Path(folder) / f"harness-{width}.html"
+                    harness.write_text(HARNESS.format(width=width, page=inner), encoding="utf-8")
+                    document, console = self.opened(harness, "--virtual-time-budget=5000")
+                    found = json.loads(re.search(r'<p id="measured">(.*?)</p>', document)[1])
+                    self.assertEqual(console, [])
+                    self.assertGreater(found["cells"], 50)
+                    self.assertLessEqual(max(found["wide"]), width)
+
+
+@unittest.skipUnless((ROOT / "evaluation-result.json").exists(), "no recorded report yet")
+class RecordedReport(unittest.TestCase):
+    def test_the_page_of_the_recorded_report_shows_all_cases(self):
+        status, out, err = run(ROOT / "evaluation-result.json")
+        self.assertEqual(status, 0, err)
+        for name in {one["case"] for rows in read_json(ROOT / "evaluation-result.json")["cases"].values() for one in rows}:
+            self.assertIn(f"<h4>{name}", out)
+
+
+if __name__ == "__main__":
+    unittest.main()
