@@ -25,7 +25,7 @@ def small_fixture(**changes):
     history[3]["user"] = "The cutover is on Sunday."
 
     def item(number, class_, turn, literal, **more):
-        return {"id": f"small-{number}", "class": class_, "turn": turn, "literal": literal, "probe": "Is it so?",
+        return {"id": f"small-{number}", "class": class_, "turn": turn, "literal": literal, "probe": f"Is item {number} so?",
                 "expect": "It is.", **more}
 
     fixture = {

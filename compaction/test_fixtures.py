@@ -147,14 +147,14 @@ class ShippedSet(unittest.TestCase):
         cls.items = [(fixture, item) for fixture in cls.fixtures for item in fixture["must_survive"]]
 
     def test_has_ten_conversations_of_40_to_90_turns_that_compact_twice(self):
-        self.assertGreaterEqual(len(self.fixtures), 5)
+        self.assertGreaterEqual(len(self.fixtures), 10)
         for fixture in self.fixtures:
             with self.subTest(fixture["conversation_id"]):
                 self.assertTrue(40 <= fixture["turns"] <= 90)
                 self.assertGreaterEqual(fixture["compactions_expected"], 2)
 
     def test_has_80_items_over_all_four_classes(self):
-        self.assertGreaterEqual(len(self.items), 60)
+        self.assertGreaterEqual(len(self.items), 80)
         for name in CLASSES:
             self.assertGreaterEqual(sum(item["class"] == name for _, item in self.items), 10, name)
 

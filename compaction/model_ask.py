@@ -1,0 +1,72 @@
+"""Ask a pinned model, greedily, with a window that is as large as the question needs.
+
+Run:  not a script; judge.py, summary.py and replay.py use it.
+Does not choose what is asked or read what comes back.
+
+The model is the block of a file (`python answer_model.py pin TAG` prints one). Temperature is 0 whatever the block
+says, the seed is its first; both stand in `identity`, which is what a record says of who answered.
+"""
+
+import hashlib
+import json
+import os
+from pathlib import Path
+
+from command import InputError, dump, read_jsonl
+
+from compaction.verdicts import mend
+
+GREEDY = {"temperature": 0.0}
+STEP = 256  # a server rounds its window up to this
+
+
+def pinned_model(path):
+    """{"ask", "identity"} for the model block in a file.
+
+    ask(messages, tools=(), num_predict=512) -> the entry of answer_model.AnswerModel.answer, or None for a reply that
+    is no answer. InputError where no file is named or the server does not hold the pinned build.
+    """
+    if path is None:
+        raise InputError("no model is named; give --model FILE (python answer_model.py pin TAG prints a model block)")
+    import tokenizer
+    from answer_http import BrokenReply
+    from answer_model import AnswerModel, read_model
+
+    block = read_model(path)
+    model, count, seed = AnswerModel(block), tokenizer.counter().count, block["seeds"][0]
+    identity = {"model": block["ollama_tag"], "digest": block.get("ollama_digest"), "version": model.identity["version"],
+                "options": block["options"] | GREEDY, "seed": seed}
+
+    def ask(messages, tools=(), num_predict=512):
+        needed = count(messages, list(tools) or None) + num_predict
+        try:
+            return model.answer(messages, tools, num_ctx=-(-needed // STEP) * STEP, num_predict=num_predict, seed=seed,
+                                options=GREEDY)
+        except BrokenReply:
+            return None
+
+    return {"ask": ask, "identity": identity}
+
+
+def kept(ask, identity, path):
+    """`ask` with each reply kept in a file of JSON lines as it comes; a request that stands there is not asked again."""
+    path, known = Path(path), {}
+    if path.exists():
+        mend(path)
+        for number, line in enumerate(read_jsonl(path), 1):
+            if not isinstance(line, dict) or set(line) != {"request", "reply"}:
+                raise InputError(f"{path}: line {number} is no kept reply; name another file")
+            known[line["request"]] = line["reply"]
+
+    def asked(messages, tools=(), num_predict=512):
+        request = [identity, list(messages), list(tools), num_predict]
+        key = hashlib.sha256(dump(request).encode("utf-8", "surrogatepass")).hexdigest()
+        if key not in known:
+            known[key] = ask(messages, tools, num_predict)
+            with open(path, "a", encoding="utf-8", newline="\n") as file:
+                file.write(json.dumps({"request": key, "reply": known[key]}, ensure_ascii=False) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+        return known[key]
+
+    return asked
