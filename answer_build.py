@@ -102,7 +102,7 @@ def pinned_block(url, tag):
     return {
         "publisher_model": info.get("general.base_model.0.repo_url") or info.get("general.name"),
         "license": info.get("general.license"),
-        "ollama_tag": tag,
+        "ollama_tag": entry.get("name") or tag,
         "ollama_digest": bare_digest(entry.get("digest")),
         "ollama_version": version,
         "quantization": details.get("quantization_level"),

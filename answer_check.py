@@ -17,7 +17,7 @@ from pathlib import Path
 
 import answer_grade
 from answer_keys import check_covered, read_keys, read_recording
-from command import dump, run_command
+from command import InputError, dump, read_json, run_command
 
 HERE = Path(__file__).parent
 RECORDING = HERE / "answer-result.json"
@@ -103,6 +103,34 @@ def lab_requests(cases_path, manifest_path):
     return answer_record.plan_requests(cases, strategies.STRATEGIES, count), sources
 
 
+def run_attribution(args):
+    """Tell for each fact whether it was in the request and in the answer."""
+    import answer_attribution
+    from cases import load_cases
+
+    recording, keys = read_both(args.recording, args.keys)
+    report = read_json(args.report)
+    if not isinstance(report, dict):
+        raise InputError(f"{args.report}: no evaluation report; make one with python evaluate.py")
+    result = answer_attribution.attribute(recording, report, load_cases(args.cases), keys, args.grader)
+    sys.stdout.write(dump(result))
+    print(answer_attribution.table(result), file=sys.stderr)
+    return 0
+
+
+def run_compare(args):
+    """Compare two recordings of the same cases, strategies and seeds, pair by pair."""
+    import answer_compare
+
+    (first, keys), (second, _) = (read_both(path, args.keys) for path in (args.a, args.b))
+    graded = [answer_grade.verdicts(recording, keys, args.grader) for recording in (first, second)]
+    named = {} if args.grader == 1 else {"grader": args.grader}
+    result = {**named, **answer_compare.compare(first, second, *graded)}
+    sys.stdout.write(dump(result))
+    print(answer_compare.table(result), file=sys.stderr)
+    return 0
+
+
 def add_grading(parser, recording=True):
     """The options of every command that grades."""
     if recording:
@@ -132,6 +160,24 @@ def add_record(commands):
     parser.set_defaults(run=run_record)
 
 
+def add_readings(commands):
+    """The commands that read recordings beyond their grades."""
+    parser = commands.add_parser(
+        "attribution", help="was each fact sent, and was it answered?", description=run_attribution.__doc__,
+        epilog="Example: python answer_check.py attribution --report evaluation-result.json")
+    parser.add_argument("--report", type=Path, required=True, metavar="FILE", help="evaluation report of the same requests")
+    parser.add_argument("--cases", type=Path, default=CASES, metavar="FILE", help="case set (default cases.json)")
+    add_grading(parser)
+    parser.set_defaults(run=run_attribution)
+    parser = commands.add_parser(
+        "compare", help="two recordings, pair by pair", description=run_compare.__doc__,
+        epilog="Example: python answer_check.py compare answer-result.json answer-result.json")
+    parser.add_argument("a", type=Path, help="a recording")
+    parser.add_argument("b", type=Path, help="another recording of the same cases, strategies and seeds")
+    add_grading(parser, recording=False)
+    parser.set_defaults(run=run_compare)
+
+
 def jobs(text):
     """A number of requests at a time."""
     number = int(text)
@@ -147,6 +193,7 @@ def parse_arguments(argv):
     parser.set_defaults(run=run_grade)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     add_record(commands)
+    add_readings(commands)
     return parser.parse_args(argv)
 
 

@@ -99,7 +99,7 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.note(body)
-        known = str(body.get("model", "")).lower() == self.double.tag
+        known = str(body.get("model", "")).lower().removeprefix("library/") == self.double.tag
         if self.path not in ("/api/show", "/api/chat"):
             self.whole(404, b"404 page not found", "text/plain")
         elif not known:
