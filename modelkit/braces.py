@@ -16,6 +16,8 @@ _STRING = re.compile(STRING, re.DOTALL)
 _MARKS = re.compile(r'\\+"?|[{}"]')
 _OBJECT_BEGINS = re.compile(r"""\{\s*+(?:["'“”„‘’`/#]|[\w$.+-]++\s*+:|[\w$]*+\Z)""")
 _HIDES_BRACES = re.compile(r"""['“”„‘’`#]|//|/\*""")
+_KEY = re.compile(r"""["'“”’`]\s*+:\s*+\Z""")
+_KEY_REACH = 200  # characters before a brace in which its key is looked for: more white space than anyone writes
 _NEXT = re.compile(r"\s*+(.)?", re.DOTALL)
 
 
@@ -69,11 +71,12 @@ def _matching(text):
     return places, closes
 
 
-def with_lists(text):
-    """The candidates with a third item: whether the candidate stands in a list.
+def with_places(text):
+    """The candidates with a third item: whether the candidate is a part of something, of a list or of an object.
 
-    It does when it comes right after [, when brackets are open and a comma comes before it or ] after it, and when
-    the candidate before it did and no ] came since.
+    It stands in a list when it comes right after [, when brackets are open and a comma comes before it or ] after it,
+    and when the candidate before it did and no ] came since. It stands in an object whose braces nobody could match
+    when it comes right after a quoted key and its colon.
     """
     done, depth, listed = 0, 0, False
     for start, end in candidates(text):
@@ -82,7 +85,7 @@ def with_lists(text):
         before, after = gap.rstrip()[-1:], _NEXT.match(text, end or len(text))[1]
         in_same_list = listed and "]" not in gap
         listed = in_same_list or before == "[" or (depth > 0 and (before == "," or after == "]"))
-        yield start, end, listed
+        yield start, end, listed or bool(_KEY.search(gap[-_KEY_REACH:]))
         done = end
 
 

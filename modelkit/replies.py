@@ -16,11 +16,17 @@ import json
 import re
 
 from command import parse_json
-from modelkit.braces import STRING, candidates, ends_surely, with_lists
+from modelkit.braces import STRING, candidates, ends_surely, with_places
 
 _COMMAS = re.compile(rf"{STRING}|'(?:[^'\\]++|\\.?)*+'?|[\[{{,:]\s*+,|(,)(?=\s*+[}}\]])", re.DOTALL)
 _SINGLE_QUOTED = re.compile(r"'(?:[^'\\]++|\\[^'])*+'")
 _NEXT = re.compile(r"\s*+(.)?", re.DOTALL)
+_LATER_END = re.compile(r"(?s:.*?)'\s*+(?:[}\]]|,\s*+['}\]])")
+_ENDS_BEFORE = {  # after a repair, what tells that a string is still open where the object seems to end
+    "trailing comma removed": re.compile(r'[^"]*+"\s*+[:,}\]]'),
+    "single quotes swapped": _LATER_END,
+    "comma and quotes": _LATER_END,
+}
 _FENCE_LINE = re.compile(r" {0,3}(?:`{3,}+|~{3,}+)\s*[\w.+#-]*\s*")
 _NO_OBJECT = "no complete JSON object in the reply"
 _NOT_REPAIRED = "found an object but could not repair it"
@@ -67,7 +73,8 @@ def quotes_to_double(text):
     swapped, done = [], 0
     for found in _SINGLE_QUOTED.finditer(text):
         between, after = text[done:found.start()], _NEXT.match(text, found.end())[1]
-        if between.rstrip()[-1:] not in ("", *"{[,:") or after not in (None, *"}],:"):
+        opens = between.rstrip()[-1:] in tuple("{[,:") or (not done and not between.strip())
+        if not opens or after not in (None, *"}],:"):
             break
         swapped += [between, '"', found[0][1:-1], '"']
         done = found.end()
@@ -80,7 +87,8 @@ def parse_reply(text):
     """(the object, what it took to read it), or (None, why there is none). Never raises.
 
     Candidates are tried in order and the first that parses and is not empty wins; an empty one is given only when
-    nothing else looked like an object. An object inside a list is not taken for the one that was asked for.
+    nothing else looked like an object. An object inside a list, or one that follows a quoted key and its colon, is a
+    part of something else and not taken for the one that was asked for.
     """
     value, took, _ = _read(text)
     return value, took
@@ -99,12 +107,14 @@ def _read(text):
     if not isinstance(text, str):
         return None, _NO_OBJECT, "not an object at all"
     empty, unreadable = None, False
-    for start, end, listed in with_lists(text):
+    for start, end, is_part in with_places(text):
         if end is None:
             return None, _NO_OBJECT, "truncated"
-        if listed:
+        if is_part:
             continue
         value, took = _parse(text[start:end])
+        if took in _ENDS_BEFORE and _ENDS_BEFORE[took].match(text, end):
+            return None, _NOT_REPAIRED, "complete"  # {'a': 'x'}y'}: the brace that ends it may be part of a value
         if value:
             return value, took, "complete"
         if value is None:
@@ -120,13 +130,16 @@ def _read(text):
 
 def _parse(text):
     """(the object, what it took) or (None, None)."""
-    forms = [(text, "none needed"), (drop_trailing_commas(text), "trailing comma removed")]
-    try:
-        swapped = quotes_to_double(text)
-        forms += [(swapped, "single quotes swapped"), (drop_trailing_commas(swapped), "comma and quotes")]
-    except ValueError:
-        pass  # the first two forms may still parse
-    for form, took in forms:
+    forms = {text: "none needed"}
+    forms.setdefault(drop_trailing_commas(text), "trailing comma removed")
+    if "'" in text and '"' not in text:
+        try:
+            swapped = quotes_to_double(text)  # before the commas: one inside single quotes is no trailing comma
+            forms.setdefault(swapped, "single quotes swapped")
+            forms.setdefault(drop_trailing_commas(swapped), "comma and quotes")
+        except ValueError:
+            pass  # the first two forms may still parse
+    for form, took in forms.items():
         value = _strict(form)
         if value is not None:
             return value, took

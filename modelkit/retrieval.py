@@ -185,7 +185,7 @@ def gap_threshold(answerable, unanswerable):
         raise ValueError("both groups need at least one score; measure questions of either kind")
     low, high = max(unanswerable), min(answerable)
     if low >= high:
-        raise ValueError(f"the groups overlap: unanswerable up to {low}, answerable from {high}; no threshold parts them")
+        raise ValueError(f"the groups overlap: unanswerable up to {low}, answerable from {high}; none parts them")
     return (low + high) / 2
 
 

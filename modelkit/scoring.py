@@ -148,7 +148,8 @@ def cost_per_point(cheaper, dearer):
     """Dollars per 1,000 calls for each point (0.01 of score) that the dearer run gains over the cheaper one."""
     points = (dearer["score"] - cheaper["score"]) * 100
     if not points > 0:
-        raise ValueError(f"{dearer.get('name')!r} scores no better than {cheaper.get('name')!r}; there is no gain to price")
+        names = f"{dearer.get('name')!r} scores no better than {cheaper.get('name')!r}"
+        raise ValueError(f"{names}; there is no gain to price")
     return (dearer["usd_per_1k"] - cheaper["usd_per_1k"]) / points
 
 

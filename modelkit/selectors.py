@@ -22,11 +22,7 @@ def bm25(case, count):
 
 def dense(case, count):
     """Turns by the cosine of the question's and their embeddings (retrieval.embed, hashed words)."""
-    vectors = _embedded(case["history"])
-    asked = [(place, value) for place, value in enumerate(embed(case["current"])) if value]
-    scores = {number: fsum(value * vector[place] for place, value in asked)
-              for number, vector in enumerate(vectors)}  # all of length one or nil: the product is the cosine
-    return fill(case, count, best_first(scores))
+    return fill(case, count, best_first(dense_scores(case)))
 
 
 def rerank(case, count):
@@ -39,6 +35,13 @@ def rerank(case, count):
 def bm25_scores(case):
     """{turn: BM25 score} of the turns that share a term with the question."""
     return _indexed(case["history"]).scores(case["current"])
+
+
+def dense_scores(case):
+    """{turn: cosine with the question}; the vectors have length one or nil, so the product is the cosine."""
+    asked = [(place, value) for place, value in enumerate(embed(case["current"])) if value]
+    return {number: fsum(value * vector[place] for place, value in asked)
+            for number, vector in enumerate(_embedded(case["history"]))}
 
 
 def best_first(scores):
