@@ -59,8 +59,9 @@ def import_file(seen, conversation_id, tally, before, row, write, write_context)
             if event["kind"] == "compaction":
                 compactions += 1
                 if write_context:
-                    left = {"opaque": True} if context == "opaque" else {"messages": context}
-                    write_context({"conversation_id": event["conversation_id"], "compaction": compactions, **left})
+                    opaque = {"opaque": True} if event.get("opaque") else {}
+                    write_context({"conversation_id": event["conversation_id"], "compaction": compactions,
+                                   "turn": event["turn"], **opaque, "messages": context})
 
 
 def total(rows):

@@ -199,7 +199,7 @@ class Reader:
         summary = payload.get("message")
         encrypted = any(h.get("encrypted_content") for h in history)
         if encrypted or not (isinstance(summary, str) and summary.strip()):
-            yield compaction(None, time)
+            yield compaction(None, time, messages)
             return
         if not any(summary in m["content"] for m in messages):
             messages.append({"role": "user", "content": summary})

@@ -21,7 +21,7 @@ def conversations(value, format_name):
         return [("", lambda tally: swe_events(value, tally))]
     if isinstance(value, dict):
         return [("", lambda tally: chat_events(value.get("messages", value.get("traj")), tally))]
-    if value and all(isinstance(v, dict) and "role" in v for v in value):
+    if any(isinstance(v, dict) and "role" in v for v in value):
         return [("", lambda tally: chat_events(value, tally))]
     return [(suffix(entry, n), lambda tally, entry=entry: chat_events(entry.get("traj", entry.get("messages")), tally)
              if isinstance(entry, dict) else chat_events(None, tally)) for n, entry in enumerate(value)]
@@ -71,18 +71,22 @@ def each(messages, tally):
 def chat_events(messages, tally):
     """Raw events of chat messages: OpenAI's fields, and content blocks as Cline and Anthropic's form have them."""
     for message in each(messages, tally):
-        role, time = message.get("role"), message.get("ts", message.get("timestamp", message.get("created_at")))
-        if role == "user":
-            yield from user_blocks(message.get("content"), time, tally)
-        elif role == "assistant":
-            yield from reply(message, time, tally)
-        elif role in ("tool", "function"):
-            call_id = message.get("tool_call_id", message.get("name"))
-            yield event("tool_result", time, content=text_of(message.get("content"), tally), call_id=call_id)
-        elif role in ("system", "developer"):
-            tally.left_out(f"message of role {role}")
-        else:
-            tally.unread(f"message of unknown role {role!r}")
+        yield from chat_message(message, tally)
+
+
+def chat_message(message, tally):
+    role, time = message.get("role"), message.get("ts", message.get("timestamp", message.get("created_at")))
+    if role == "user":
+        yield from user_blocks(message.get("content"), time, tally)
+    elif role == "assistant":
+        yield from reply(message, time, tally)
+    elif role in ("tool", "function"):
+        call_id = message.get("tool_call_id", message.get("name"))
+        yield event("tool_result", time, content=text_of(message.get("content"), tally), call_id=call_id)
+    elif role in ("system", "developer"):
+        tally.left_out(f"message of role {role}")
+    else:
+        tally.unread(f"message of unknown role {role!r}")
 
 
 def reply(message, time, tally):
@@ -222,9 +226,7 @@ def swe_events(value, tally):
             call_id = (message.get("tool_call_ids") or [message.get("tool_call_id")])[0]
             yield event("tool_result", content=text_of(message.get("content"), tally), call_id=call_id)
         else:
-            place = tally.place
-            yield from chat_events([message], tally)
-            tally.place = place
+            yield from chat_message(message, tally)
         before = None
 
 

@@ -108,9 +108,8 @@ def event(kind, time=None, **fields):
 def compaction(summary, time=None, context=None):
     """A raw compaction event; `summary` None means that it cannot be read. `context`: the messages that were left."""
     if summary is None:
-        return event("compaction", time, opaque=True, context=context or "opaque")
-    return event("compaction", time, content=summary,
-                 context=context or [{"role": "user", "content": summary}])
+        return event("compaction", time, opaque=True, context=context or [])
+    return event("compaction", time, content=summary, context=context or [{"role": "user", "content": summary}])
 
 
 def iso_time(value):
