@@ -1,0 +1,172 @@
+"""One measurement a function, for bench.py: each is called in a process of its own and returns a row.
+
+Run:  not a script.
+
+Seconds are wall time of this process; the median of a few repetitions where one is short. peak_mb is the process's
+largest resident size, its children's not included.
+"""
+
+import platform
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from workbench.bench_set import history
+
+ROOT = Path(__file__).parent.parent
+REPEATS = 3
+QUESTION = "What did the deploy log say about the rollout, the queue and the replica before the audit on Friday?"
+ALL = ("recent", "relevant", "notes", "hybrid", "bm25", "dense", "rerank", "near")
+
+
+def machine():
+    """Where the seconds come from."""
+    import os
+
+    return {"python": platform.python_version(), "system": platform.system(), "cores": os.cpu_count()}
+
+
+def timed(function, *arguments):
+    """(seconds, result)."""
+    started = time.perf_counter()
+    result = function(*arguments)
+    return time.perf_counter() - started, result
+
+
+def peak_mb():
+    """The largest resident size of this process so far, in MB."""
+    size = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return round(size / (1024 * 1024 if sys.platform == "darwin" else 1024))
+
+
+def made_case(turns, budget):
+    """A case over a generated history."""
+    return {
+        "id": "made", "split": "dev", "kind": "generated", "instructions": "Be brief.", "current": QUESTION,
+        "history": history(turns, seed=turns), "required": [], "stale": [],
+        "budget": {"context_limit": budget, "max_new_tokens": 0, "margin": 0},
+    }
+
+
+def distinct_messages(turns):
+    """Every distinct text of a history once."""
+    return list({turn[role]: None for turn in turns for role in ("user", "assistant")})
+
+
+def raw_tokenizer():
+    """The tokenizer as the library loads it."""
+    from tokenizers import Tokenizer
+
+    from prepare import folder
+
+    return Tokenizer.from_file(str(folder() / "tokenizer.json"))
+
+
+def floor_seconds(turns):
+    """Seconds to tokenise every distinct message once with encode_batch and nothing else; median of a few."""
+    tokenizer, texts = raw_tokenizer(), distinct_messages(turns)
+    tokenizer.encode_batch(texts[:2], add_special_tokens=False)  # its threads start with the first batch
+    return statistics.median(
+        timed(lambda: tokenizer.encode_batch(texts, add_special_tokens=False))[0] for _ in range(REPEATS)
+    )
+
+
+def selection(name, turns, budget):
+    """A rule, cold and warm, against the floor of its history."""
+    import strategies
+    from tokenizer import counter, load_counter
+
+    case = made_case(turns, budget)
+    cold, warm, floors = [], [], []
+    for _ in range(REPEATS):
+        load_counter.cache_clear()
+        count = counter()
+        count.lengths(["a", "b"])
+        fresh = {**case, "history": list(case["history"])}  # a list of its own, so that nothing shared is known
+        select = strategies.STRATEGIES[name]
+        seconds, selected = timed(select, fresh, count)
+        cold.append(seconds)
+        warm.append(timed(select, fresh, count)[0])
+        floors.append(floor_seconds(case["history"]))
+        if selected["input_tokens"] > budget:
+            raise RuntimeError(f"{name} at {turns} turns: over budget")
+    cold_s, floor_s = statistics.median(cold), statistics.median(floors)
+    return {
+        "turns": turns, "rule": name, "cold_s": round(cold_s, 4), "warm_s": round(statistics.median(warm), 5),
+        "floor_s": round(floor_s, 4), "cold_over_floor": round(cold_s / floor_s, 2),
+        "turns_chosen": selected["turns"], "peak_mb": peak_mb(),
+    }
+
+
+def plain_way(name, turns, budget):
+    """The same rule given a counter that renders and tokenises every candidate."""
+    import strategies
+    from tokenizer import counter
+
+    full = counter().full
+    seconds, selected = timed(strategies.STRATEGIES[name], made_case(turns, budget), full)
+    return {"plain_s": round(seconds, 3), "plain_turns": selected["turns"]}
+
+
+def langchain(turns, budget):
+    """langchain_core's trim_messages, the newest messages that fit, given the same exact counter."""
+    try:
+        from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, trim_messages
+    except ImportError:
+        return {"langchain_s": None}
+    from strategies import render
+    from tokenizer import counter
+
+    case, full = made_case(turns, budget), counter().full
+    classes = {"system": SystemMessage, "user": HumanMessage, "assistant": AIMessage}
+    roles = {"system": "system", "human": "user", "ai": "assistant"}
+    messages = [classes[m["role"]](m["content"]) for m in render(case, range(turns))]
+
+    def count(some):
+        return full([{"role": roles[message.type], "content": message.content} for message in some])
+
+    seconds, kept = timed(
+        lambda: trim_messages(
+            messages, max_tokens=budget, token_counter=count, strategy="last", include_system=True, start_on="human"
+        )
+    )
+    return {"langchain_s": round(seconds, 3), "langchain_messages": len(kept)}
+
+
+def whole_set(path, budget):
+    """All selectors over a case set on one process and on two, against its floor and the limit set for it."""
+    from evaluate import load_cases, run
+
+    cases = load_cases(path)
+    histories = {id(case["history"]): case["history"] for case in cases}.values()
+    floor_s = floor_seconds([turn for turns in histories for turn in turns])
+    one_s, report = timed(lambda: run(path, ALL, budgets=[budget]))
+    peak = peak_mb()
+    two_s, again = timed(lambda: run(path, ALL, budgets=[budget], jobs=2))
+    if report != again:
+        raise RuntimeError("two processes gave another report than one")
+    limit = 10 * floor_s + 0.005 * len(cases)
+    return {
+        "budget": budget, "questions": len(cases), "selectors": len(ALL), "one_process_s": round(one_s, 2),
+        "two_processes_s": round(two_s, 2), "one_over_two": round(one_s / two_s, 2), "floor_s": round(floor_s, 2),
+        "limit_s": round(limit, 2), "peak_mb": peak,
+    }
+
+
+def start():
+    """`python evaluate.py` from a cold start against a process that verifies and loads the tokenizer alone."""
+    load = "import hashlib, tokenizers\nfrom prepare import folder\nfor name in ('tokenizer.json', 'chat_template.jinja'):\n"
+    load += "    data = (folder() / name).read_bytes(); hashlib.sha256(data).hexdigest()\n"
+    load += "    if name == 'tokenizer.json': tokenizers.Tokenizer.from_buffer(data)\n"
+    ratios, ours, alone = [], [], []
+    for _ in range(5):
+        for command, seconds in (([sys.executable, "evaluate.py"], ours), ([sys.executable, "-c", load], alone)):
+            seconds.append(timed(lambda: subprocess.run(command, cwd=ROOT, capture_output=True, check=True))[0])
+        ratios.append(ours[-1] / alone[-1])
+    return {
+        "evaluate_s": round(statistics.median(ours), 3), "load_s": round(statistics.median(alone), 3),
+        "evaluate_over_load": round(statistics.median(ratios), 2),
+    }
