@@ -129,6 +129,8 @@ def fetch_first(name, pinned, sources):
     """(bytes, source's name) from the first source that has the pinned file, or InputError with every failure."""
     failures = []
     for source, fetch in sources.items():
+        if sys.stderr.isatty():  # a source can take seconds before a bar has anything to show
+            tell(f"asking {source} for {name}")
         try:
             data = fetch(name)
             problem = bytes_problem(data, pinned)
@@ -170,7 +172,7 @@ def one_at_a_time(target):
 
 
 def cannot_write(target, reason):
-    return f"{target}: cannot be written: {reason}; free it, or name another folder with LAB_TOKENIZER"
+    return f"{target}: cannot be written: {reason}; put that right, or name another folder with LAB_TOKENIZER"
 
 
 def put_aside(path):
@@ -228,7 +230,7 @@ def main(argv=None):
     )
     parser.add_argument("--from", dest="given", type=Path, metavar="DIR", help="a folder that has the two files")
     parser.add_argument(
-        "--manifest", type=Path, default=MANIFEST, metavar="FILE", help="what to prepare (default: %(default)s)"
+        "--manifest", type=Path, default=MANIFEST, metavar="FILE", help=f"what to prepare (default: {MANIFEST.name})"
     )
     parser.add_argument("--model", metavar="REPO", help="pin this model's tokenizer: write FILE, then prepare it")
     parser.add_argument("--revision", metavar="HASH", help="with --model: the full commit hash on the hub")

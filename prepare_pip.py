@@ -51,9 +51,10 @@ def run_pip(*arguments):
         raise SourceError("pip is missing from this Python and its configuration cannot be read without it (install "
                           "it: python -m ensurepip)")
     options = {"capture_output": True, "encoding": "utf-8", "errors": "replace", "timeout": 60}
+    # -P: no module of the working directory stands in for one of pip's
     environment = {**os.environ, "COLUMNS": "1000", "PYTHONIOENCODING": "utf-8"}  # wide, so that no address is wrapped
     try:
-        done = subprocess.run([sys.executable, "-m", "pip", *arguments], env=environment, **options)
+        done = subprocess.run([sys.executable, "-P", "-m", "pip", *arguments], env=environment, **options)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise SourceError(f"pip does not run: {reason(error)}") from None
     if done.returncode:
@@ -117,7 +118,8 @@ def download(address, settings, name=None):
     except SourceError:
         raise
     except (requests.RequestException, urllib3.exceptions.HTTPError, OSError, ValueError) as error:
-        raise SourceError(redacted(reason(error))) from None
+        cause = getattr(error.args[0], "reason", None) if error.args else None  # below "Max retries exceeded with url"
+        raise SourceError(redacted(reason(cause or error))) from None
 
 
 def body(response, name):

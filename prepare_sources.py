@@ -14,7 +14,7 @@ from pathlib import Path
 
 from command import progress
 
-PATIENCE_S = 5.0  # what a hub that does not answer may cost in all, the import of its library included
+PATIENCE_S = 4.5  # what a hub that does not answer may cost in all; with the start of it all under five seconds
 IDLE_S = 30.0  # a hub that did answer may pause that long
 TEMPLATE, CONFIG = "chat_template.jinja", "tokenizer_config.json"
 
@@ -147,11 +147,19 @@ def reason(error):
     return f"{type(error).__name__}: {text[:200]}" if text else type(error).__name__
 
 
+def check_online():
+    from huggingface_hub import constants
+
+    if constants.HF_HUB_OFFLINE:
+        raise SourceError("switched off by HF_HUB_OFFLINE")
+
+
 def hub_chunks(model, revision, name):
     """The pieces of a file on the hub. One request and no retries: the next source is the retry."""
     from huggingface_hub import hf_hub_url
     from huggingface_hub.utils import build_hf_headers, get_session
 
+    check_online()
     url = hf_hub_url(model, name, revision=revision)
     options = {"headers": build_hf_headers(), "follow_redirects": True, "timeout": IDLE_S}
     with get_session().stream("GET", url, **options) as response:
@@ -169,6 +177,7 @@ def hub_info(model, revision):
     from huggingface_hub import HfApi
     from huggingface_hub.errors import HfHubHTTPError
 
+    check_online()
     try:
         return HfApi().model_info(model, revision=revision, files_metadata=True, timeout=IDLE_S)
     except HfHubHTTPError as error:

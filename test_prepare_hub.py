@@ -125,7 +125,7 @@ class WholeRuns(Command):
     def test_an_offline_setting_of_the_hub_is_respected(self):
         self.write_manifest()
         server = self.serve(hub_pages(CONTENTS))
-        self.assertIn("OfflineMode", self.run_prepare(hub=server.url, HF_HUB_OFFLINE="1").stderr)
+        self.assertIn("Hugging Face hub: switched off by HF_HUB_OFFLINE", self.run_prepare(hub=server.url, HF_HUB_OFFLINE="1").stderr)
         self.assertEqual(server.asked, [])
 
     def test_killed_in_the_middle_of_a_download_leaves_nothing(self):
@@ -181,8 +181,8 @@ class Patience(unittest.TestCase):
                 self.assertRaisesRegex(SourceError, "no answer within 0.05 seconds", hub.fetch, name)
         self.assertEqual(len(calls), 1)
 
-    def test_five_seconds_are_all_that_it_may_cost(self):
-        self.assertLessEqual(prepare_sources.PATIENCE_S, 5)
+    def test_five_seconds_are_more_than_it_may_cost(self):
+        self.assertLess(prepare_sources.PATIENCE_S, 5)
 
     def test_a_hub_that_stops_in_the_middle_is_left(self):
         never = threading.Event()
