@@ -199,7 +199,7 @@ class Refusals(Packages):
         closed = self.serve({})
         closed.close()
         line = self.refused(index_url=closed.url, find_links=str(self.here / "none"))
-        self.assertRegex(line, "none: cannot be read: .*; http://127.*: ConnectionError")
+        self.assertRegex(line, "none: cannot be read: .*; http://127.*: NewConnectionError: .* Failed to establish")
 
     def test_a_file_that_no_package_carries(self):
         with self.assertRaisesRegex(SourceError, "no package is known that carries this tokenizer.json"):
