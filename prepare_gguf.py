@@ -8,6 +8,7 @@ Reads no tensors. What comes out is only as good as its hash, which prepare.py c
 
 import json
 import struct
+from itertools import islice
 
 from command import progress
 
@@ -83,8 +84,11 @@ def tokenizer_json(data):
         raise GgufError(f"its vocabulary is not of the kind that can be rebuilt: {error}") from None
     tokenizer = layout(added, {token: number for number, token in enumerate(tokens)}, pairs)
     pieces = json.JSONEncoder(indent=2, ensure_ascii=False).iterencode(tokenizer)
-    shown = progress(pieces, desc="rebuilding tokenizer.json", unit=" pieces", unit_scale=True)
-    return "".join(shown).encode("utf-8")
+    shown = iter(progress(pieces, desc="rebuilding tokenizer.json", unit=" pieces", unit_scale=True))
+    data = bytearray()
+    while part := "".join(islice(shown, 100_000)):  # all pieces at once would take some hundred megabytes
+        data += part.encode("utf-8")
+    return bytes(data)
 
 
 def split_merge(merge):

@@ -143,7 +143,7 @@ def read_verified(manifest_path, manifest):
         path = folder(manifest_path) / name
         remedy = "run: python prepare.py"
         if manifest_path != MANIFEST:
-            remedy = f"run: python prepare.py --model {manifest['model']} --manifest {manifest_path}"
+            remedy = f"run: python prepare.py --manifest {manifest_path}"
         try:
             data = path.read_bytes()
         except OSError as error:
