@@ -75,34 +75,6 @@ def render(case, turns, notes=()):
     return [*messages, {"role": "user", "content": current}]
 
 
-def selection(case, count, turns, notes=()):
-    """What a strategy returns for these turns and notes."""
-    messages = render(case, turns, notes)
-    return {"messages": messages, "turns": sorted(turns), "notes": len(notes), "input_tokens": count(messages)}
-
-
-def take(case, count, order, limit, stop=False):
-    """The turns that fit `limit` together, taken in the given order; one that does not fit is skipped, or ends it."""
-    chosen, used = [], count(render(case, []))
-    order, part = iter(order), getattr(count, "part", None)
-    while batch := list(islice(order, BATCH)):
-        pieces = [turn_messages(case["history"][number]) for number in batch]
-        costs = part(pieces) if part else [None] * len(batch)
-        for number, cost in zip(batch, costs):
-            total = count(render(case, [*chosen, number])) if cost is None else used + cost
-            if total <= limit:
-                chosen.append(number)
-                used = total
-            elif stop:
-                return chosen
-    return chosen
-
-
-def fill(case, count, order):
-    """The selection that takes turns in the given order, each if it still fits the available input."""
-    return selection(case, count, take(case, count, order, available(case)))
-
-
 def per_history(build):
     """Build once what cases with the same history share: `build(history, *more)` is kept for the last few histories.
 
@@ -129,6 +101,57 @@ def per_history(build):
 
 def _same(one, other):
     return one is other
+
+
+@per_history
+def known_costs(history, part):
+    """Turn number -> tokens that it adds to any request; filled by turn_costs as turns are asked for."""
+    return {}
+
+
+def turn_costs(case, count, numbers):
+    """What each of these turns adds to any request, in tokens; None where only a whole request can be counted."""
+    part = getattr(count, "part", None)
+    if part is None:
+        return [None] * len(numbers)
+    known = known_costs(case["history"], part)
+    new = [number for number in numbers if number not in known]
+    if new:
+        known.update(zip(new, part([turn_messages(case["history"][number]) for number in new])))
+    return [known[number] for number in numbers]
+
+
+def request_cost(case, count, turns, notes=()):
+    """Tokens of the request with these turns and notes."""
+    costs = turn_costs(case, count, turns)
+    if None in costs:
+        return count(render(case, turns, notes))
+    return count(render(case, [], notes)) + sum(costs)
+
+
+def selection(case, count, turns, notes=()):
+    """What a strategy returns for these turns and notes."""
+    cost = request_cost(case, count, turns, notes)
+    return {"messages": render(case, turns, notes), "turns": sorted(turns), "notes": len(notes), "input_tokens": cost}
+
+
+def take(case, count, order, limit, stop=False):
+    """The turns that fit `limit` together, taken in the given order; one that does not fit is skipped, or ends it."""
+    chosen, used, order = [], count(render(case, [])), iter(order)
+    while batch := list(islice(order, BATCH)):
+        for number, cost in zip(batch, turn_costs(case, count, batch)):
+            total = count(render(case, [*chosen, number])) if cost is None else used + cost
+            if total <= limit:
+                chosen.append(number)
+                used = total
+            elif stop:
+                return chosen
+    return chosen
+
+
+def fill(case, count, order):
+    """The selection that takes turns in the given order, each if it still fits the available input."""
+    return selection(case, count, take(case, count, order, available(case)))
 
 
 @per_history
@@ -183,7 +206,7 @@ def notes(case, count):
     left_out = sorted(set(range(len(case["history"]))) - set(turns))
     kept = []
     for line in reversed([line for number in left_out for line in lines[number]]):
-        if count(render(case, turns, [line, *kept])) > available(case):
+        if request_cost(case, count, turns, [line, *kept]) > available(case):
             break
         kept.insert(0, line)
     return selection(case, count, turns, kept)

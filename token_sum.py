@@ -147,13 +147,14 @@ class Unlearnable(ValueError):
 
 def plain(run):
     """Whether a run is a user's text, with at most one assistant's text after it, and nothing else."""
-    return (
-        0 < len(run) <= 2
-        and all(
-            message["role"] == role and len(message) == 2 and isinstance(message.get("content"), str)
-            for message, role in zip(run, ("user", "assistant"))
-        )
-    )
+    if len(run) == 2:
+        return is_text(run[0], "user") and is_text(run[1], "assistant")
+    return len(run) == 1 and is_text(run[0], "user")
+
+
+def is_text(message, role):
+    """Whether a message is a text of this role and has no other field."""
+    return len(message) == 2 and message.get("role") == role and isinstance(message.get("content"), str)
 
 
 def learn(text, lengths, control):
