@@ -131,13 +131,15 @@ def run_compare(args):
     return 0
 
 
-def add_grading(parser, recording=True):
-    """The options of every command that grades."""
+def add_grading(parser, recording=True, command=True):
+    """The options of every command that grades. A command's own have no default: theirs would undo what stands before it."""
+    suppress = argparse.SUPPRESS
     if recording:
-        parser.add_argument("--recording", type=Path, default=RECORDING, metavar="FILE",
+        parser.add_argument("--recording", type=Path, default=suppress if command else RECORDING, metavar="FILE",
                             help="recorded answers (default answer-result.json)")
-    parser.add_argument("--keys", type=Path, default=KEYS, metavar="FILE", help="patterns (default answer-keys.json)")
-    parser.add_argument("--grader", type=int, choices=sorted(answer_grade.GRADERS), default=1,
+    parser.add_argument("--keys", type=Path, default=suppress if command else KEYS, metavar="FILE",
+                        help="patterns (default answer-keys.json)")
+    parser.add_argument("--grader", type=int, choices=sorted(answer_grade.GRADERS), default=suppress if command else 1,
                         help="version of the rule: 1 as published, 2 reads negations and corrections (default 1)")
 
 
@@ -189,7 +191,7 @@ def jobs(text):
 def parse_arguments(argv):
     """The arguments of one command; without one they are those of grading."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], epilog="Example: python answer_check.py")
-    add_grading(parser)
+    add_grading(parser, command=False)
     parser.set_defaults(run=run_grade)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     add_record(commands)

@@ -37,9 +37,10 @@ DENIED_BEFORE = re.compile(
     r"|\b(?:not sure|not certain|unsure|unclear|not clear|n't know|not know)\b.{0,40}$",
     re.IGNORECASE,
 )
+SUBJECT = r"(?: (?!(?:because|since|as|so|while|that|which|and|or|but|where|when|for)\b)[\w'-]+){0,3}"
 DENIED_AFTER = re.compile(
-    r"^(?: [\w'-]+){0,3} (?:is|are|was|were|does|do|did|will|has|have|had)(?:n't| not| no longer| never)\b(?! (?:only|just))"
-    r"|^(?: [\w'-]+){0,3} (?:is|are|was|were|has been|have been|had been|got)(?: (?:since|later|now|then))?"
+    rf"^{SUBJECT} (?:is|are|was|were|does|do|did|will|has|have|had)(?:n't| not| no longer| never)\b(?! (?:only|just))"
+    rf"|^{SUBJECT} (?:is|are|was|were|has been|have been|had been|got)(?: (?:since|later|now|then))?"
     r" (?:replaced|dropped|abandoned|removed|superseded|rejected|ruled out)\b",
     re.IGNORECASE,
 )
@@ -49,7 +50,7 @@ PAST_BEFORE = re.compile(
 SWITCH = re.compile(r"\b(?:now|currently|changed|replaced|switched|moved|raised|lowered|increased|reduced|updated)\b",
                     re.IGNORECASE)
 CORRECTED = re.compile(
-    r"^(?: [\w'-]+){0,2} ?[,.;(-]+ ?(?:no|wait|sorry|actually|or rather|rather|i mean|make that|correction)\b",
+    r"^(?: [\w'-]+){0,2} ?[,.;(-]+ ?(?:no[,:]|wait,|sorry,|(?:actually|or rather|rather|i mean|make that|correction)\b)",
     re.IGNORECASE,
 )
 FROM = re.compile(r"\bfrom $", re.IGNORECASE)
@@ -86,7 +87,6 @@ def plain(text):
     text = re.sub(r"\n\s*(?=\n|[-*•#>]|\d+[.)] )", ".\n", text)  # a list item or paragraph is a sentence of its own
     text = text.replace("—", " - ").replace("…", "...").translate(MARKS)
     text = re.sub(r"(?<!\w)_+|_+(?!\w)", "", text)
-    text = re.sub(r"(?<=\d)\.(?=\d)", "_", text)  # else the 3 of 3.5 would be a whole word
     return " ".join(text.split())
 
 
@@ -111,9 +111,8 @@ def digits(text):
 
 @functools.lru_cache(maxsize=256)
 def adapted(pattern):
-    """A key's pattern for text that `plain` has changed: its thousands separators and decimal points follow."""
-    source = re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", pattern.pattern)
-    return re.compile(re.sub(r"(?<=\d)\\\.(?=\d)", "_", source), pattern.flags)
+    """A key's pattern for text that `plain` has changed: its thousands separators are taken out as well."""
+    return re.compile(re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", pattern.pattern), pattern.flags)
 
 
 def readings(text):
@@ -148,7 +147,10 @@ def is_claimed(sentence, match, following):
         return False
     if FROM.search(clause) and re.search(r"\bto\b", after):
         return False
-    switch = SWITCH.search(after) if PAST_BEFORE.search(clause) else CORRECTED.search(after)
+    if match[0][:1].isdigit() and re.search(r"\d\.$", before) or match[0][-1:].isdigit() and re.match(r"\.\d", after):
+        return False  # the 3 of 3.5
+    given_up = PAST_BEFORE.search(clause) and not SWITCH.search(clause)  # "was changed to Redis" gives nothing up
+    switch = SWITCH.search(after) if given_up else CORRECTED.search(after)
     if switch is None:
         return True
     return not (A_NUMBER if number else A_WORD).search(after, switch.end())  # given up only for something else

@@ -125,7 +125,12 @@ def check_entries(entries, where):
 
 def check_counts(recording, path):
     """Nothing, or InputError where a prompt's tokens are not those of the request that the recording names."""
-    requests = recording.get("recorded", {}).get("requests", {})
+    recorded = recording.get("recorded", {})
+    requests = recorded.get("requests", {}) if isinstance(recorded, dict) else None
+    if not isinstance(requests, dict) or not all(
+        isinstance(cases, dict) and all(isinstance(sent, dict) for sent in cases.values()) for cases in requests.values()
+    ):
+        raise InputError(f"{path}: recorded.requests is not an object of strategies and cases; record it again")
     for strategy, cases in recording["answers"].items():
         for case, entries in cases.items():
             sent = requests.get(strategy, {}).get(case, {}).get("input_tokens")

@@ -21,8 +21,8 @@ import os
 import sys
 import time
 
-from answer_build import bare_digest, check_shown, check_version, find_build, pinned_block, same_name
-from answer_http import BrokenReply, ServerError, base_url, check_status, exchange, get_json, patient
+from answer_build import bare_digest, check_shown, check_version, find_build, full_name, pinned_block
+from answer_http import BrokenReply, ServerError, Unavailable, base_url, check_status, exchange, get_json, patient
 from command import InputError, dump, parse_json, read_json, run_command
 
 MODEL = {
@@ -46,11 +46,11 @@ FIRST_S, IDLE_S, TOTAL_S = 600, 120, 1200  # the first part waits for a load of 
 
 
 class ServerChanged(ServerError):
-    """Version or build changed during a run; `entry` is the answer given across the change, if one was."""
+    """Version or build changed during a run, or may have; `entry` is the answer given meanwhile, if one was."""
 
-    def __init__(self, text, entry=None):
+    def __init__(self, text, entry=None, why="server_changed"):
         super().__init__(text)
-        self.entry = entry
+        self.entry, self.why = entry, why
 
 
 class AnswerModel:
@@ -132,7 +132,11 @@ class AnswerModel:
             return self.send(body)
 
         entry = patient(attempt, self.wait)
-        patient(lambda: self.check_unchanged(entry), self.wait)
+        try:
+            patient(lambda: self.check_unchanged(entry), self.wait)
+        except Unavailable as error:
+            raise ServerChanged(f"{error}; an answer came before, and what gave it is not known", entry,
+                                "unconfirmed") from None
         return entry
 
     def check_unchanged(self, entry):
@@ -156,11 +160,16 @@ class AnswerModel:
 
     def runner_context(self):
         """Tokens of context that the server really gave the loaded model, or None where it does not say."""
+        return self.running().get(full_name(self.model["ollama_tag"]))
+
+    def others_running(self):
+        """Names of other models that the server holds: somebody else uses it, and each change reloads ours."""
+        return sorted(set(self.running()) - {full_name(self.model["ollama_tag"])})
+
+    def running(self):
+        """Context length, in tokens, of each loaded model by name; empty where the server does not say."""
         shown = get_json(f"{self.url}/api/ps", missing={})
-        for entry in shown.get("models") or ():
-            if same_name(str(entry.get("name", "")), self.model["ollama_tag"]):
-                return entry.get("context_length")
-        return None
+        return {full_name(str(entry.get("name", ""))): entry.get("context_length") for entry in shown.get("models") or ()}
 
 
 def describe(identity):
@@ -222,7 +231,16 @@ def read_stream(data, whole, seed, num_predict):
         raise BrokenReply("bad_counts", raw)  # the server's own context was full before the answer's allowance
     entry = {"seed": seed, "answer": "".join(texts), "tool_calls": calls, "done_reason": reason,
              "prompt_tokens": prompt, "answer_tokens": answer}
-    return {**entry, "thinking": "".join(thoughts)} if any(thoughts) else entry
+    return writable({**entry, "thinking": "".join(thoughts)} if any(thoughts) else entry, raw)
+
+
+def writable(entry, raw):
+    """The entry, or BrokenReply for text that UTF-8 cannot hold (half a surrogate pair): no file could keep it."""
+    try:
+        dump(entry).encode("utf-8")
+    except UnicodeEncodeError:
+        raise BrokenReply("unreadable_reply", raw) from None
+    return entry
 
 
 def read_model(path):

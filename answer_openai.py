@@ -12,7 +12,7 @@ Does not retry or check before and after (AnswerModel.ask does, for both kinds).
 import json
 
 from answer_http import BrokenReply, ServerError, base_url, check_status, exchange, get_json
-from answer_model import AnswerModel, check_sizes, sampler_options
+from answer_model import AnswerModel, check_sizes, sampler_options, writable
 from command import InputError, parse_json
 
 ENDS = {"stop": "stop", "tool_calls": "stop", "length": "length"}
@@ -81,6 +81,10 @@ class OpenAIModel(AnswerModel):
             raise BrokenReply("stopped_stream", data.decode("utf-8", "replace"))
         return read_completion(data, body["seed"], body["max_tokens"])
 
+    def others_running(self):
+        """Such a server holds one model, or says nothing of others."""
+        return []
+
     def runner_context(self):
         """Tokens of context that a request gets, where the server tells."""
         settings = look(f"{self.url}/props").get("default_generation_settings")
@@ -138,4 +142,4 @@ def read_completion(data, seed, allowance):
         raise BrokenReply("bad_counts", raw)
     entry = {"seed": seed, "answer": text, "tool_calls": calls, "done_reason": reason, "prompt_tokens": prompt,
              "answer_tokens": answer}
-    return {**entry, "thinking": thought} if thought else entry
+    return writable({**entry, "thinking": thought} if thought else entry, raw)

@@ -97,7 +97,7 @@ def ask_one(task, model, journal):
             continue
         except ServerChanged as error:
             if error.entry:
-                journal.set_aside(task["key"], "server_changed", entry=error.entry)
+                journal.set_aside(task["key"], error.why, entry=error.entry)
             raise
         if entry["prompt_tokens"] != task["planned"]["input_tokens"]:
             journal.set_aside(task["key"], "count_mismatch", entry=entry)
@@ -154,6 +154,9 @@ def check_runner(tasks, model):
     if context is not None and context < needed:
         raise ServerError(f"{model.url}: the model was loaded with {context} tokens of context and {needed} are needed;"
                           " unload it, or raise the server's limit")
+    if model.others_running():
+        print(f"also loaded there: {', '.join(model.others_running())}; another user's requests can reload the model",
+              file=sys.stderr)
 
 
 def missing(tasks, journal):

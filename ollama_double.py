@@ -23,8 +23,8 @@ from answer_model import MODEL
 
 STATUSES = {"400": 400, "404": 404, "429": 429, "500": 500, "503": 503}
 FAULTS = (*STATUSES, "refused", "hang", "reset", "stopped_stream", "error_line", "error_200", "length", "empty", "blank",
-          "think_field", "think_text", "tool_call", "cut_prompt", "long_prompt", "no_counts", "over_length", "short_length",
-          "load", "html", "nan", "not_utf8", "two_last", "huge", "redirect", "change_version", "change_digest", "gone")
+          "think_field", "think_text", "tool_call", "cut_prompt", "long_prompt", "no_counts", "over_length", "short_length", "surrogate", "stall",
+          "load", "html", "nan", "not_utf8", "two_last", "huge", "redirect", "change_version", "change_digest", "gone", "down")
 
 
 def stand_in_count(messages, tools=None):
@@ -43,7 +43,7 @@ class OllamaDouble:
         self.shown = {"capabilities": ["completion", "vision", "tools", "thinking"], "parameters": "top_k 64\ntemperature 1",
                       "modelfile": f"FROM /models/blobs/sha256-{'ab' * 32}\nRENDERER gemma4\nPARSER gemma4\n",
                       "model_info": {"general.license": "apache-2.0"}}
-        self.entry, self.context_length = {}, 2048
+        self.entry, self.context_length, self.loaded, self.down = {}, 2048, [self.tag], False
         self.requests, self.chats, self.guard, self.release = [], [], threading.Lock(), threading.Event()
 
     def __enter__(self):
@@ -88,8 +88,10 @@ class Handler(BaseHTTPRequestHandler):
         double = self.double
         self.note(None)
         bodies = {"/api/version": {"version": double.version}, "/api/tags": double.tags(),
-                  "/api/ps": {"models": [{"name": double.tag, "context_length": double.context_length}]}}
-        if self.path == "/":
+                  "/api/ps": {"models": [{"name": name, "context_length": double.context_length} for name in double.loaded]}}
+        if double.down:
+            self.json(503, {"error": "server busy"})
+        elif self.path == "/":
             self.whole(200, b"Ollama is running", "text/plain")
         elif self.path in bodies:
             self.json(200, bodies[self.path])
@@ -152,6 +154,7 @@ class Handler(BaseHTTPRequestHandler):
             double.digest = "f" * 64
         if fault == "gone":
             double.tag = "away:latest"
+        double.down = fault == "down"
         return None
 
     def fail_before(self, fault):
@@ -180,6 +183,9 @@ class Handler(BaseHTTPRequestHandler):
         """Whether the stream was broken after its first part."""
         if fault == "reset":
             self.drop()
+        elif fault == "stall":
+            self.double.release.wait(5)
+            self.drop()
         elif fault == "stopped_stream":
             self.wfile.write(b"0\r\n\r\n")  # ends in good order, without a last line: the repeat guard does so
         elif fault == "error_line":
@@ -197,7 +203,7 @@ class Handler(BaseHTTPRequestHandler):
         options, allowance = body["options"], body["options"]["num_predict"]
         asked = json.dumps([body["messages"], options], sort_keys=True)
         text = f"Answer {hashlib.sha256(asked.encode()).hexdigest()[:12]} of the double."
-        text = {"empty": "", "blank": " \n", "think_text": f"<|channel>thought\nHm<channel|>{text}"}.get(fault, text)
+        text = {"empty": "", "surrogate": "half a pair: \ud83d", "blank": " \n", "think_text": f"<|channel>thought\nHm<channel|>{text}"}.get(fault, text)
         parts = [{"message": {"role": "assistant", "content": piece}} for piece in (text[:9], text[9:])]
         if fault == "think_field" or body.get("think") is not False:
             parts.insert(0, {"message": {"role": "assistant", "content": "", "thinking": "Hm"}})

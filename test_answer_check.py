@@ -144,6 +144,17 @@ class Refusals(unittest.TestCase):
         requests = {"recent": {"held-latest": {"input_tokens": 63}}}
         self.refused(lambda d: d.update(recorded={"requests": requests}), "62 tokens and the request 63")
 
+    def test_what_a_recording_says_of_its_requests_has_a_shape(self):
+        for recorded in ([], {"requests": []}, {"requests": {"recent": 3}}, {"requests": {"recent": {"held-latest": 62}}}):
+            with self.subTest(recorded):
+                self.refused(lambda d: d.update(recorded=recorded), "is not an object of strategies")
+
+    def test_options_before_a_command_are_not_forgotten(self):
+        args = answer_check.parse_arguments(["--grader", "2", "attribution", "--report", "r.json"])
+        self.assertEqual((args.grader, args.recording), (2, HERE / "answer-result.json"))
+        args = answer_check.parse_arguments(["compare", "a", "b", "--grader", "2"])
+        self.assertEqual((args.grader, args.keys), (2, HERE / "answer-keys.json"))
+
     def test_keys_that_are_not_for_the_recorded_cases(self):
         self.refused(lambda d: d["cases"].pop("held-latest"), "'held-latest' has no key", keys=True)
         self.refused(lambda d: d["cases"].update(other={"must": ["x"], "stale": []}), "'other' has a key but", keys=True)

@@ -1,4 +1,4 @@
-"""Recording against a double that fails in every way a server can: nothing lost, repeated, mixed or graded that is cut.
+"""Recording against a double: the published shape, and runs that are killed and end as if they had not been.
 
 The double and the stand-in for the tokenizer are in ollama_double.py; no model and no tokenizer is needed.
 """
@@ -15,16 +15,16 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
+import answer_attribution
 import answer_check
 import answer_record
-from answer_http import ServerError, Unavailable
 from answer_keys import read_recording
-from answer_journal import Journal
-from answer_model import AnswerModel, ServerChanged
+from answer_model import AnswerModel
 from cases import load_cases
 from command import InputError
 from ollama_double import OllamaDouble, stand_in_count
 from strategies import STRATEGIES
+from tokenizer import TokenizerError, counter
 
 HERE = Path(__file__).parent
 TIMES = (2, 2, 4)  # seconds: the double answers at once or is told to hang
@@ -203,6 +203,21 @@ class Killed(Recording):
         answers, _, _ = self.ask(double)
         self.assertEqual((len(answers), len(double.chats)), (10, 7))
 
+    def test_stopped_by_the_user_with_several_jobs_keeps_what_was_under_way(self):
+        def stop(number, body):
+            if number == 4:
+                os.kill(os.getpid(), signal.SIGINT)
+
+        double = self.double(fault=stop)
+        with self.assertRaises(KeyboardInterrupt):
+            self.ask(double, jobs=3)
+        with answer_record.open_journal(self.out) as journal:
+            kept = len(journal.answers)
+        self.assertEqual((kept, kept < 10), (len(double.chats), True))
+        again = self.double()
+        answers, _, _ = self.ask(again, jobs=3)
+        self.assertEqual((len(answers), len(again.chats)), (10, 10 - kept))
+
     def test_a_server_that_restarts_in_mid_answer_changes_nothing_in_the_end(self):
         faults = {3: "reset", 4: "refused", 5: "503", 8: "stopped_stream"}
         answers, asides, raised = self.ask(self.double(fault=lambda number, body: faults.get(number)))
@@ -212,227 +227,24 @@ class Killed(Recording):
         self.assertEqual(answers, undisturbed)
 
 
-class KeptAside(Recording):
-    """Every reply that is no answer has a name, is in the journal as it came, and is never graded."""
-
-    def test_a_reply_that_stays_broken_is_asked_once_more_and_then_incomplete(self):
-        kinds = {"stopped_stream": "stopped_stream", "reset": "stopped_stream", "error_line": "error_body",
-                 "error_200": "error_body", "no_counts": "bad_counts", "over_length": "bad_counts",
-                 "short_length": "bad_counts", "load": "unknown_end", "html": "unreadable_reply", "nan": "unreadable_reply",
-                 "not_utf8": "unreadable_reply", "two_last": "unreadable_reply", "huge": "too_large"}
-        for fault, kind in kinds.items():
-            with self.subTest(fault):
-                self.out = self.out.with_name(f"{fault}.json")
-                seed_2 = lambda number, body: fault if body["options"]["seed"] == 2 else None
-                answers, asides, raised = self.ask(self.double(fault=seed_2), SMALL[:1])
-                self.assertIsNone(raised)
-                entries = sorted(answers.values(), key=lambda entry: entry["seed"])
-                self.assertEqual(entries[1], {"seed": 2, "incomplete": kind})
-                self.assertEqual([line["why"] for line in asides], [kind] * answer_record.BROKEN_TRIES)
-                self.assertTrue(all(line["raw"] for line in asides))
-                self.assertTrue(all("answer" in entry for entry in entries[:1] + entries[2:]))
-
-    def test_real_outcomes_are_kept_as_they_came_and_not_asked_again(self):
-        kinds = {"length": "cut_by_length", "empty": "empty_text", "blank": "empty_text", "think_field": "thinking",
-                 "think_text": "thinking", "tool_call": None}
-        for fault, kind in kinds.items():
-            with self.subTest(fault):
-                self.out = self.out.with_name(f"{fault}.json")
-                double = self.double(fault=lambda number, body: fault)
-                answers, asides, raised = self.ask(double, SMALL[:1])
-                self.assertEqual((raised, asides, len(double.chats)), (None, [], 5))
-                for entry in answers.values():
-                    self.assertEqual(answer_record.incomplete_kind(entry), kind)
-                    self.assertNotIn("incomplete", entry)
-                if fault == "tool_call":
-                    self.assertEqual(entry["tool_calls"], [{"function": {"name": "look_up", "arguments": {"q": 1}}}])
-
-    def test_incomplete_answers_are_counted_on_their_own_lines(self):
-        faults = {1: "length", 2: "stopped_stream", 3: "stopped_stream"}
-        status, printed, err = self.command(self.double(fault=lambda number, body: faults.get(number)))
-        self.assertEqual((status, printed["incomplete"]), (0, {"cut_by_length": 1, "stopped_stream": 1}))
-        self.assertIn("incomplete, not graded: stopped_stream 1\n", err)
-        recording = read_recording(self.out)
-        self.assertEqual(recording["answers"]["recent"]["held-latest"][1], {"seed": 2, "incomplete": "stopped_stream"})
-
-    def test_a_cut_prompt_ends_the_run_and_is_never_an_answer(self):
-        for fault, cause in (("cut_prompt", "was cut"), ("long_prompt", "another template")):
-            with self.subTest(fault):
-                self.out = self.out.with_name(f"{fault}.json")
-                double = self.double(fault=lambda number, body: fault if number == 3 else None)
-                status, printed, err = self.command(double)
-                self.assertRegex(str(status), f"count_mismatch.*{cause}")
-                self.assertEqual((printed, len(double.chats), self.out.exists()), (None, 3, False))
-                self.assertIn("count_mismatch 1", err)
-                with answer_record.open_journal(self.out) as journal:
-                    self.assertEqual(len(journal.answers), 2)
-                    self.assertIn("Answer", journal.asides[0]["entry"]["answer"])
-
-    def test_an_answer_given_across_a_change_is_set_aside_and_the_rest_is_unmixed(self):
-        for fault in ("change_version", "change_digest", "gone"):
-            with self.subTest(fault):
-                self.out = self.out.with_name(f"{fault}.json")
-                double = self.double(fault=lambda number, body: fault if number == 3 else None)
-                answers, asides, raised = self.ask(double)
-                self.assertIsInstance(raised, ServerChanged)
-                self.assertRegex(str(raised), "changed during the run")
-                self.assertEqual((len(answers), [line["why"] for line in asides]), (2, ["server_changed"]))
-                self.assertIn("entry", asides[0])
-
-    def test_another_version_is_asked_everything_anew(self):
-        double = self.double()
-        self.ask(double)
-        double.version = "0.33.0-rc2"
-        answers, _, _ = self.ask(double)
-        self.assertEqual((len(double.chats), len(answers)), (20, 20))
-
-
-class Refused(Recording):
-    """Builds and servers that are refused before any request for an answer."""
-
-    def refuses(self, says, kind=ServerError, **changed):
-        double = self.double()
-        for name, value in changed.items():
-            setattr(double, name, value)
-        with self.assertRaisesRegex(kind, says) as caught:
-            self.model(double)
-        self.assertEqual(double.chats, [])
-        self.assertNotIn("\n", str(caught.exception))
-        return str(caught.exception)
-
-    def test_a_model_that_is_not_the_pinned_build_is_refused_before_any_request_is_sent(self):
-        text = self.refuses("ollama pull gemma4:e2b", digest="e" * 64)
-        self.assertIn("e" * 64, text)
-        self.assertIn("b37049369adfe3d2b653af0ab301a062ca5cbe96ace6aa0d3f2559ee9b563fc2", text)
-        text = self.refuses("has no model gemma4:e2b", tag="gemma4:e4b")
-        self.assertIn("b37049369adfe3d2b653af0ab301a062ca5cbe96ace6aa0d3f2559ee9b563fc2", text)
-
-    def test_a_refused_server_leaves_nothing_behind(self):
-        double = self.double()
-        double.digest = "e" * 64
-        status, printed, _ = self.command(double)
-        self.assertIsInstance(status, ServerError)
-        self.assertEqual((printed, list(self.out.parent.iterdir()), double.chats), (None, [], []))
-
-    def test_a_digest_must_match_in_all_64_digits(self):
-        pinned = "b37049369adfe3d2b653af0ab301a062ca5cbe96ace6aa0d3f2559ee9b563fc2"
-        self.refuses("is the build", digest=pinned[:-1] + "3")
-        self.refuses("is the build", digest=f"sha256:{pinned}")
-
-    def test_versions_that_count_short_or_run_another_engine(self):
-        for version in ("0.30.0", "0.30.0-rc1", "0.29.9", "0.6.2", "0.0.0"):
-            self.refuses("is refused", version=version)
-        self.refuses("no Ollama version", version="b10488")
-        self.refuses("no Ollama version", version=None)
-        for version in ("0.30.1", "0.32.14", "0.33.0-rc2", "1.0.0"):
-            double = self.double()
-            double.version = version
-            self.assertEqual(self.model(double).identity["version"], version)
-
-    def test_cloud_models(self):
-        self.refuses("cannot be pinned", entry={"remote_host": "https://ollama.com"})
-
-    def test_builds_that_change_the_prompt(self):
-        shown = OllamaDouble().shown
-        for change, says in (
-            ({"system": "Be kind."}, "system text"),
-            ({"messages": [{"role": "user", "content": "Hi"}]}, "messages of its own"),
-            ({"modelfile": shown["modelfile"] + "ADAPTER /x\n"}, "adapter"),
-            ({"modelfile": "FROM x\nTEMPLATE {{ .Prompt }}\n"}, "renders prompts"),
-            ({"parameters": "mirostat 2"}, "mirostat"),
-            ({"capabilities": ["embedding"]}, "cannot complete"),
-        ):
-            with self.subTest(says):
-                self.refuses(says, shown={**shown, **change})
-
-    def test_too_little_context_for_request_and_answer(self):
-        double = self.double()
-        double.context_length = 64
-        _, _, raised = self.ask(double)
-        self.assertRegex(str(raised), "loaded with 64 tokens of context")
-        self.assertEqual(len(double.chats), 1)
-
-
-class Tries(Recording):
-    def test_faults_that_may_pass_are_tried_again_after_waits(self):
-        for fault in ("refused", "429", "500", "503", "hang"):
-            with self.subTest(fault):
-                self.waits.clear()
-                double = self.double(fault=lambda number, body: fault if number < 3 else None)
-                answer = self.model(double, (0.05, 0.05, 1)).answer(SMALL[0]["messages"], num_ctx=384, num_predict=96, seed=1)
-                self.assertEqual((len(double.chats), self.waits, answer["seed"]), (3, [1, 5], 1))
-
-    def test_tries_are_bounded_and_the_run_can_go_on_later(self):
-        double = self.double(fault=lambda number, body: "503" if number > 4 else None)
-        answers, _, raised = self.ask(double)
-        self.assertIsInstance(raised, Unavailable)
-        self.assertEqual((len(answers), len(double.chats), self.waits), (4, 9, [1, 5, 20, 60]))
-
-    def test_faults_that_will_not_pass_are_not_tried_again(self):
-        for fault in ("400", "404", "redirect"):
-            with self.subTest(fault):
-                self.waits.clear()
-                double = self.double(fault=lambda number, body: fault)
-                _, _, raised = self.ask(double)
-                self.assertIsInstance(raised, ServerError)
-                self.assertEqual((len(double.chats), self.waits), (1, []))
-
-    def test_a_redirect_is_not_followed(self):
-        double = self.double(fault=lambda number, body: "redirect")
-        self.ask(double)
-        self.assertNotIn("/elsewhere", [path for path, _ in double.requests])
-
-    def test_no_server_is_one_line_with_the_address_and_nothing_is_written(self):
-        double = OllamaDouble()
-        double.host = "127.0.0.1:9"
-        status, printed, _ = self.command(double)
-        self.assertRegex(str(status), "http://127.0.0.1:9/api/version: cannot connect")
-        self.assertEqual((printed, list(self.out.parent.iterdir())), (None, []))
-
-    def test_a_proxy_is_not_asked_for_loopback(self):
-        with mock.patch.dict(os.environ, {"http_proxy": "http://127.0.0.1:9", "HTTP_PROXY": "http://127.0.0.1:9"}):
-            self.assertEqual(self.model(self.double()).identity["version"], "0.32.14")
-
-
-class JournalFile(Recording):
-    def test_two_runs_never_share_a_journal(self):
-        with answer_record.open_journal(self.out), self.assertRaisesRegex(InputError, "another run is recording"):
-            answer_record.open_journal(self.out)
-
-    def test_a_damaged_line_is_named_and_nothing_is_changed(self):
-        path = self.out.with_name("answer-result.journal.jsonl")
-        line = json.dumps({"kind": "answer", "strategy": "s", "case": "c", "seed": 1, "request": "r", "entry": {}}) + "\n"
-        for data, says in ((line + "{}\n", "line 2"), (line + line, "line 2: a second answer"), ("\n", "line 1"),
-                           (line.replace("answer", "other"), "line 1"), (line.replace("{}", "[]"), "no entry")):
-            path.write_text(data, encoding="utf-8")
-            with self.subTest(says), self.assertRaisesRegex(InputError, says):
-                Journal(path)
-            self.assertEqual(path.read_text(encoding="utf-8"), data)
-
-    def test_a_full_disk_leaves_whole_lines_and_one_clear_line(self):
-        double = self.double()
-        real, calls = os.write, []
-
-        def full(file, data):
-            calls.append(1)
-            if len(calls) == 6:
-                real(file, bytes(data)[:20])
-                raise OSError(28, "No space left on device")
-            return real(file, data)
-
-        with mock.patch("os.write", full):
-            answers, _, raised = self.ask(double)
-        self.assertRegex(str(raised), "No space left on device")
-        answers, _, raised = self.ask(double)
-        self.assertEqual((len(answers), raised), (10, None))
-
-    def test_odd_text_comes_back_as_it_was(self):
-        entry = {"seed": 1, "answer": "\ud83d\u2028 \x00 naïve \u202e\r\n\"", "tool_calls": []}
-        path = self.out.with_name("odd.journal.jsonl")
-        with Journal(path) as journal:
-            journal.add_answer(("s", "c", 1, "r"), entry)
-        with Journal(path) as journal:
-            self.assertEqual(journal.answers, {("s", "c", 1, "r"): entry})
+class WithTheTokenizer(Recording):
+    def test_the_lab_records_and_its_report_is_about_the_same_requests(self):
+        try:
+            count = counter()
+        except TokenizerError as error:
+            self.skipTest(str(error))
+        double = self.double(count=lambda messages, tools=None: count(messages, tools))
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            self.assertEqual(answer_check.main(["record", "--out", str(self.out), "--host", double.host]), 0)
+            self.assertEqual(answer_check.main(["--recording", str(self.out)]), 0)
+        recording, published = read_recording(self.out), read_recording(HERE / "answer-result.json")
+        for strategy, cases in published["answers"].items():
+            for case, entries in cases.items():
+                tokens = recording["recorded"]["requests"][strategy][case]["input_tokens"]
+                self.assertEqual({tokens}, {entry["prompt_tokens"] for entry in entries}, (strategy, case))
+        report = json.loads((HERE / "evaluation-result.json").read_text(encoding="utf-8"))
+        by_id = {case["id"]: case for case in load_cases(HERE / "cases.json")}
+        self.assertIn("hashes", answer_attribution.check_same_requests(recording, report, by_id))
 
 
 if __name__ == "__main__":
