@@ -3,8 +3,9 @@
 Run:  python answer_check.py attribution --report evaluation-result.json
 
 For every strategy, case and required fact: used (sent and answered); sent_not_answered (the model's loss);
-not_sent_nor_answered (admitted or missed: the selection's loss); answered_without (not sent: known or guessed). The same for stale facts, where answered means given as current. Only the report of the very
-requests that were answered can tell, and another is refused. The nth must pattern belongs to the nth fact.
+not_sent_nor_answered (admitted or missed: the selection's loss); answered_without (not sent: known or guessed). The
+same for stale facts, where answered means given as current. Only the report of the very requests that were answered
+can tell, and another is refused. The nth must pattern belongs to the nth fact.
 
 Does not grade whole answers (answer_grade.py), select or count.
 """
@@ -13,13 +14,24 @@ from answer_grade import GRADERS, incomplete_kind
 from cases import fact_text
 from command import InputError, NotComparable
 
-OUTCOMES = {(True, True): "used", (True, False): "sent_not_answered", (False, False): "not_sent_nor_answered", (False, True): "answered_without"}
-STALE_OUTCOMES = {(True, True): "given_as_current", (True, False): "sent_not_given", (False, False): "neither",
-                  (False, True): "given_without"}
+OUTCOMES = {
+    (True, True): "used",
+    (True, False): "sent_not_answered",
+    (False, False): "not_sent_nor_answered",
+    (False, True): "answered_without",
+}
+STALE_OUTCOMES = {
+    (True, True): "given_as_current",
+    (True, False): "sent_not_given",
+    (False, False): "neither",
+    (False, True): "given_without",
+}
 HASHES = ("case_set_sha256", "strategies_sha256", "tokenizer_manifest_sha256")
 SAME_HASHES = "the hashes of case set, strategies and tokenizer manifest, and the prompt tokens of every request"
-SAME_TOKENS = ("equal prompt tokens for every strategy and case, for the recording holds no request hashes: likely the"
-               " same requests, not proved")
+SAME_TOKENS = (
+    "equal prompt tokens for every strategy and case, for the recording holds no request hashes: likely the"
+    " same requests, not proved"
+)
 
 
 def check_same_requests(recording, report, cases):
@@ -29,15 +41,19 @@ def check_same_requests(recording, report, cases):
         raise NotComparable("the report has no level 'cases' (a sweep over budgets?); make one with python evaluate.py")
     for name in HASHES:
         if name in recorded and recorded[name] != report.get(name):
-            raise NotComparable(f"the report is about other requests: its {name} is {report.get(name)} and the recording's"
-                                f" {recorded[name]}; run python evaluate.py on what was recorded")
+            raise NotComparable(
+                f"the report is about other requests: its {name} is {report.get(name)} and the recording's"
+                f" {recorded[name]}; run python evaluate.py on what was recorded"
+            )
     for strategy, answered in recording["answers"].items():
         for case, entries in answered.items():
             row = row_of(rows, strategy, case)
             for entry in entries:
                 if "incomplete" not in entry and entry["prompt_tokens"] != row["input_tokens"]:
-                    raise NotComparable(f"the report is about other requests: {strategy}/{case} costs {row['input_tokens']}"
-                                        f" tokens there and {entry['prompt_tokens']} in the recording")
+                    raise NotComparable(
+                        f"the report is about other requests: {strategy}/{case} costs {row['input_tokens']}"
+                        f" tokens there and {entry['prompt_tokens']} in the recording"
+                    )
             check_facts(row, cases.get(case), f"{strategy}/{case}")
     return SAME_HASHES if all(name in recorded for name in HASHES) else SAME_TOKENS
 
@@ -47,7 +63,9 @@ def row_of(rows, strategy, case):
     for row in rows.get(strategy) or ():
         if row["case"] == case and "input_tokens" in row:
             return row
-    raise NotComparable(f"the report has no row for {strategy}/{case}; run python evaluate.py with that strategy and case")
+    raise NotComparable(
+        f"the report has no row for {strategy}/{case}; run python evaluate.py with that strategy and case"
+    )
 
 
 def check_facts(row, case, where):
@@ -57,12 +75,13 @@ def check_facts(row, case, where):
     required, stale = ([fact_text(fact) for fact in case[kind]] for kind in ("required", "stale"))
     named = [fact_text(fact) for fact in row["missing"]], [fact_text(fact) for fact in row["stale_included"]]
     if len(required) != row["required_total"] or not set(named[0]) <= set(required) or not set(named[1]) <= set(stale):
-        raise NotComparable(f"{where}: the report's facts are not those of the case set; give the set that was evaluated"
-                            " with --cases")
+        raise NotComparable(
+            f"{where}: the report's facts are not those of the case set; give the set that was evaluated with --cases"
+        )
 
 
 def attribute(recording, report, cases, keys, version=1):
-    """The attribution report: counts of answers by outcome for each strategy, and every case and fact with its counts."""
+    """The attribution report: answers by outcome for each strategy, and the same for every case and fact."""
     by_id = {case["id"]: case for case in cases}
     result = {"same_requests_by": check_same_requests(recording, report, by_id)}
     if version != 1:
@@ -72,8 +91,9 @@ def attribute(recording, report, cases, keys, version=1):
             found
             for strategy, answered in recording["answers"].items()
             for case, entries in answered.items()
-            for found in attribute_case(kind, strategy, by_id[case], row_of(report["cases"], strategy, case), entries,
-                                        keys[case], version)
+            for found in attribute_case(
+                kind, strategy, by_id[case], row_of(report["cases"], strategy, case), entries, keys[case], version
+            )
         ]
         names = outcome_names(kind)
         result[kind] = {
@@ -96,14 +116,21 @@ def attribute_case(kind, strategy, case, row, entries, key, version):
     facts = [fact_text(fact) for fact in case[kind]]
     patterns = key["must" if kind == "required" else "stale"]
     if len(patterns) != len(facts):
-        raise InputError(f"case {case['id']!r}: {len(patterns)} patterns for {len(facts)} {kind} facts; the nth pattern"
-                         " belongs to the nth fact: correct the keys")
+        raise InputError(
+            f"case {case['id']!r}: {len(patterns)} patterns for {len(facts)} {kind} facts; the nth pattern"
+            " belongs to the nth fact: correct the keys"
+        )
     for place, fact in enumerate(facts):
         listed = [fact_text(found) for found in row["missing" if kind == "required" else "stale_included"]]
         sent = (fact in listed) != (kind == "required")  # missing lists what was not sent, stale_included what was
         outcomes = [outcome(kind, sent, entry, key, place, version) for entry in entries]
-        yield {"strategy": strategy, "case": case["id"], "fact": fact, "in_request": sent,
-               "answers": {name: outcomes.count(name) for name in outcome_names(kind)}}
+        yield {
+            "strategy": strategy,
+            "case": case["id"],
+            "fact": fact,
+            "in_request": sent,
+            "answers": {name: outcomes.count(name) for name in outcome_names(kind)},
+        }
 
 
 def outcome(kind, sent, entry, key, place, version):
@@ -129,6 +156,8 @@ def table(result):
             found = [f for f in result[kind]["facts"] if f["answers"][name]]
             for fact in found:
                 total = sum(fact["answers"].values())
-                lines.append(f"  {name.replace('_', ' ')}: {fact['strategy']}/{fact['case']}: {fact['fact']!r}"
-                             f" ({fact['answers'][name]} of {total})")
+                lines.append(
+                    f"  {name.replace('_', ' ')}: {fact['strategy']}/{fact['case']}: {fact['fact']!r}"
+                    f" ({fact['answers'][name]} of {total})"
+                )
     return "\n".join(lines)

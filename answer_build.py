@@ -13,15 +13,32 @@ from command import InputError
 
 CHECKED_VERSIONS = ("0.32.14", "0.33.0-rc2")
 OLDEST_REFUSED = (0, 30, 0)  # it reports short counts, and the versions before it run another engine
-PARAMETERS = {"temperature", "top_k", "top_p", "min_p", "repeat_penalty", "presence_penalty", "frequency_penalty", "seed",
-              "num_ctx", "num_predict", "num_keep", "num_batch", "num_gpu", "num_thread", "stop"}  # ours, or harmless
+PARAMETERS = {
+    "temperature",
+    "top_k",
+    "top_p",
+    "min_p",
+    "repeat_penalty",
+    "presence_penalty",
+    "frequency_penalty",
+    "seed",
+    "num_ctx",
+    "num_predict",
+    "num_keep",
+    "num_batch",
+    "num_gpu",
+    "num_thread",
+    "stop",
+}  # ours, or harmless
 
 
 def bare_digest(digest):
     """64 lower-case hexadecimal digits; a prefix sha256: and capitals are taken from a block, never from a server."""
     found = str(digest).lower().removeprefix("sha256:")
     if not re.fullmatch(r"[0-9a-f]{64}", found):
-        raise InputError(f"model block: digest {digest!r} is not 64 hexadecimal digits; `answer_model.py pin` prints one")
+        raise InputError(
+            f"model block: digest {digest!r} is not 64 hexadecimal digits; `answer_model.py pin` prints one"
+        )
     return found
 
 
@@ -31,8 +48,10 @@ def check_version(version, url):
     if found is None:
         raise ServerError(f"{url}: no Ollama version in the reply; is this the address of an Ollama?")
     if tuple(map(int, found.groups())) <= OLDEST_REFUSED:
-        raise ServerError(f"{url}: Ollama {version} is refused: 0.30.0 reports short counts and older ones (or a build"
-                          " without a version) run another engine; install a newer one")
+        raise ServerError(
+            f"{url}: Ollama {version} is refused: 0.30.0 reports short counts and older ones (or a build"
+            " without a version) run another engine; install a newer one"
+        )
     return version
 
 
@@ -56,8 +75,9 @@ def find_build(tags, tag, url):
     for entry in tags["models"]:
         if isinstance(entry, dict) and same_name(str(entry.get("name") or entry.get("model", "")), tag):
             if entry.get("remote_host") or entry.get("remote_model"):
-                raise ServerError(f"{url}: {tag} is answered by {entry.get('remote_host')} and cannot be pinned; use a"
-                                  " local build")
+                raise ServerError(
+                    f"{url}: {tag} is answered by {entry.get('remote_host')} and cannot be pinned; use a local build"
+                )
             return entry
     return None
 
@@ -72,7 +92,9 @@ def check_shown(shown, renderer, where):
     modelfile = str(shown.get("modelfile") or "")
     lines = [line.split(None, 1) for line in modelfile.splitlines() if len(line.split(None, 1)) == 2]
     told = {name.upper(): value.strip() for name, value in lines if name.upper() in ("RENDERER", "PARSER", "ADAPTER")}
-    parameters = sorted(" ".join(line.split()) for line in str(shown.get("parameters") or "").splitlines() if line.strip())
+    parameters = sorted(
+        " ".join(line.split()) for line in str(shown.get("parameters") or "").splitlines() if line.strip()
+    )
     unknown = sorted({line.split()[0] for line in parameters} - PARAMETERS)
     capabilities = shown.get("capabilities") or []
     for bad, reason in (
@@ -81,14 +103,23 @@ def check_shown(shown, renderer, where):
         ("ADAPTER" in told, "has an adapter"),
         (unknown, f"sets {', '.join(unknown)}, which is not ours to undo"),
         (capabilities and "completion" not in capabilities, "cannot complete text"),
-        (renderer and modelfile and not told.get("RENDERER", "").startswith(renderer),
-         f"renders prompts with {told.get('RENDERER', 'a template')} and not {renderer}"),
+        (
+            renderer and modelfile and not told.get("RENDERER", "").startswith(renderer),
+            f"renders prompts with {told.get('RENDERER', 'a template')} and not {renderer}",
+        ),
     ):
         if bad:
-            raise ServerError(f"{where} {reason}: the prompt would not be the one that was counted; pull the published build")
+            raise ServerError(
+                f"{where} {reason}: the prompt would not be the one that was counted; pull the published build"
+            )
     weights = re.search(r"sha256-[0-9a-f]{64}", modelfile)
-    return {"parameters": parameters, "capabilities": sorted(capabilities), "renderer": told.get("RENDERER"),
-            "parser": told.get("PARSER"), "weights": weights[0] if weights else None}
+    return {
+        "parameters": parameters,
+        "capabilities": sorted(capabilities),
+        "renderer": told.get("RENDERER"),
+        "parser": told.get("PARSER"),
+        "weights": weights[0] if weights else None,
+    }
 
 
 def pinned_block(url, tag):
@@ -98,7 +129,11 @@ def pinned_block(url, tag):
         raise ServerError(f"{url} has no model {tag}; run `ollama pull {tag}`, or `ollama list` to see what is there")
     version = check_version(get_json(f"{url}/api/version").get("version"), url)
     shown = get_json(f"{url}/api/show", {"model": tag}, missing={})
-    facts, details, info = check_shown(shown, None, f"{url}: {tag}"), entry.get("details") or {}, shown.get("model_info") or {}
+    facts, details, info = (
+        check_shown(shown, None, f"{url}: {tag}"),
+        entry.get("details") or {},
+        shown.get("model_info") or {},
+    )
     return {
         "publisher_model": info.get("general.base_model.0.repo_url") or info.get("general.name"),
         "license": info.get("general.license"),

@@ -52,10 +52,20 @@ def run_record(args):
     chosen = record.only(plan, args.only) if args.only else plan
     if args.dry_run:
         asked = record.bodies(chosen, pinned["seeds"], lambda *a, **k: kind.request(pinned, *a, **k))
-        sys.stdout.write(dump([
-            {"strategy": p["strategy"], "case": p["case"], "seed": seed, "input_tokens": p["input_tokens"], "request": body}
-            for p, seed, body in asked
-        ]))
+        sys.stdout.write(
+            dump(
+                [
+                    {
+                        "strategy": p["strategy"],
+                        "case": p["case"],
+                        "seed": seed,
+                        "input_tokens": p["input_tokens"],
+                        "request": body,
+                    }
+                    for p, seed, body in asked
+                ]
+            )
+        )
         return 0
     model = kind(pinned, args.host)
     record.tell_server(model)
@@ -98,8 +108,12 @@ def lab_requests(cases_path, manifest_path):
     manifest_path = manifest_path or MANIFEST
     cases, count = load_cases(cases_path), counter(manifest_path)
     check_requests(cases, count, cases_path)
-    sources = {"case_set_sha256": file_hash(cases_path), "strategies_sha256": file_hash(strategies.__file__),
-               "tokenizer_manifest_sha256": file_hash(manifest_path), "counter": count.profile()}
+    sources = {
+        "case_set_sha256": file_hash(cases_path),
+        "strategies_sha256": file_hash(strategies.__file__),
+        "tokenizer_manifest_sha256": file_hash(manifest_path),
+        "counter": count.profile(),
+    }
     return answer_record.plan_requests(cases, strategies.STRATEGIES, count), sources
 
 
@@ -132,31 +146,60 @@ def run_compare(args):
 
 
 def add_grading(parser, recording=True, command=True):
-    """The options of every command that grades. A command's own have no default: theirs would undo what stands before it."""
+    """The options of all that grades. A command's have no default: it would undo what was given before the command."""
     suppress = argparse.SUPPRESS
     if recording:
-        parser.add_argument("--recording", type=Path, default=suppress if command else RECORDING, metavar="FILE",
-                            help="recorded answers (default answer-result.json)")
-    parser.add_argument("--keys", type=Path, default=suppress if command else KEYS, metavar="FILE",
-                        help="patterns (default answer-keys.json)")
-    parser.add_argument("--grader", type=int, choices=sorted(answer_grade.GRADERS), default=suppress if command else 1,
-                        help="version of the rule: 1 as published, 2 reads negations and corrections (default 1)")
+        parser.add_argument(
+            "--recording",
+            type=Path,
+            default=suppress if command else RECORDING,
+            metavar="FILE",
+            help="recorded answers (default answer-result.json)",
+        )
+    parser.add_argument(
+        "--keys",
+        type=Path,
+        default=suppress if command else KEYS,
+        metavar="FILE",
+        help="patterns (default answer-keys.json)",
+    )
+    parser.add_argument(
+        "--grader",
+        type=int,
+        choices=sorted(answer_grade.GRADERS),
+        default=suppress if command else 1,
+        help="version of the rule: 1 as published, 2 reads negations and corrections (default 1)",
+    )
 
 
 def add_record(commands):
     """The command that records."""
     parser = commands.add_parser(
-        "record", help="record answers from a local server", description=run_record.__doc__,
-        epilog="Example: python answer_check.py record --only recent/held-latest --out trial.local.json")
-    parser.add_argument("--out", type=Path, default=RECORDING, metavar="FILE",
-                        help="the recording; its journal is kept beside it (default answer-result.json)")
+        "record",
+        help="record answers from a local server",
+        description=run_record.__doc__,
+        epilog="Example: python answer_check.py record --only recent/held-latest --out trial.local.json",
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=RECORDING,
+        metavar="FILE",
+        help="the recording; its journal is kept beside it (default answer-result.json)",
+    )
     parser.add_argument("--only", metavar="STRATEGY/CASE", help="fill the journal for one, and print what is missing")
-    parser.add_argument("--dry-run", action="store_true", help="print the requests with their token counts, ask nothing")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="print the requests with their token counts, ask nothing"
+    )
     parser.add_argument("--jobs", type=jobs, default=1, metavar="N", help="requests at a time (default 1)")
     parser.add_argument("--host", help="the server's address (default OLLAMA_HOST, else 127.0.0.1:11434)")
     parser.add_argument("--model", type=Path, metavar="FILE", help="a model block, as answer_model.py pin prints it")
-    parser.add_argument("--api", choices=("ollama", "openai"), default="ollama",
-                        help="the server's interface; openai for llama.cpp's or vLLM's, never for an Ollama")
+    parser.add_argument(
+        "--api",
+        choices=("ollama", "openai"),
+        default="ollama",
+        help="the server's interface; openai for llama.cpp's or vLLM's, never for an Ollama",
+    )
     parser.add_argument("--cases", type=Path, default=CASES, metavar="FILE", help="case set (default cases.json)")
     parser.add_argument("--tokenizer", type=Path, metavar="MANIFEST", help="manifest of another model's tokenizer")
     parser.set_defaults(run=run_record)
@@ -165,15 +208,23 @@ def add_record(commands):
 def add_readings(commands):
     """The commands that read recordings beyond their grades."""
     parser = commands.add_parser(
-        "attribution", help="was each fact sent, and was it answered?", description=run_attribution.__doc__,
-        epilog="Example: python answer_check.py attribution --report evaluation-result.json")
-    parser.add_argument("--report", type=Path, required=True, metavar="FILE", help="evaluation report of the same requests")
+        "attribution",
+        help="was each fact sent, and was it answered?",
+        description=run_attribution.__doc__,
+        epilog="Example: python answer_check.py attribution --report evaluation-result.json",
+    )
+    parser.add_argument(
+        "--report", type=Path, required=True, metavar="FILE", help="evaluation report of the same requests"
+    )
     parser.add_argument("--cases", type=Path, default=CASES, metavar="FILE", help="case set (default cases.json)")
     add_grading(parser)
     parser.set_defaults(run=run_attribution)
     parser = commands.add_parser(
-        "compare", help="two recordings, pair by pair", description=run_compare.__doc__,
-        epilog="Example: python answer_check.py compare answer-result.json answer-result.json")
+        "compare",
+        help="two recordings, pair by pair",
+        description=run_compare.__doc__,
+        epilog="Example: python answer_check.py compare answer-result.json answer-result.json",
+    )
     parser.add_argument("a", type=Path, help="a recording")
     parser.add_argument("b", type=Path, help="another recording of the same cases, strategies and seeds")
     add_grading(parser, recording=False)

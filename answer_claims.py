@@ -20,12 +20,10 @@ TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
 VALUES = {word: n for n, word in enumerate(ONES + TEENS)} | {word: 20 + 10 * n for n, word in enumerate(TENS)}
 SMALL = rf"(?:(?:{'|'.join(TENS)})(?:[- ](?:{'|'.join(ONES[1:])}))?|{'|'.join(TEENS)}|{'|'.join(ONES)})"
 HUNDREDS = rf"(?:(?:{SMALL}|a)[- ]hundred(?: (?:and )?{SMALL})?|{SMALL})"
-NUMBER_WORDS = re.compile(
-    rf"\b(?:(?:{HUNDREDS}|a)[- ]thousand(?: (?:and )?{HUNDREDS})?|{HUNDREDS})\b", re.IGNORECASE
-)
+NUMBER_WORDS = re.compile(rf"\b(?:(?:{HUNDREDS}|a)[- ]thousand(?: (?:and )?{HUNDREDS})?|{HUNDREDS})\b", re.IGNORECASE)
 ONE_AS_PRONOUN = re.compile(r"\b(?:no|this|that|which|each|any|every|the|another|some) $", re.IGNORECASE)
 
-MARKS = str.maketrans("‘’ʼ“”„«»‐‑‒–−", "'''\"\"\"\"\"-----", "*`")
+MARKS = str.maketrans("‘’ʼ“”„«»‐‑‒–−", '\'\'\'"""""-----', "*`")
 CLAUSE_START = re.compile(r"[,;:()]|\bbut\b|\band\b|\bhowever\b|\bnow\b| - ", re.IGNORECASE)
 NEGATOR = r"(?:\bnot|\bnever|\bno longer|n't|\bcannot)"
 LIMITING = r"(?:exceed\w*|more|less|fewer|over|under|beyond|above|below|only|just|until|before|after|than|least|most)"
@@ -47,10 +45,12 @@ DENIED_AFTER = re.compile(
 PAST_BEFORE = re.compile(
     r"\b(?:was|were|had been|previously|originally|formerly|initially|at first|earlier)\b", re.IGNORECASE
 )
-SWITCH = re.compile(r"\b(?:now|currently|changed|replaced|switched|moved|raised|lowered|increased|reduced|updated)\b",
-                    re.IGNORECASE)
+SWITCH = re.compile(
+    r"\b(?:now|currently|changed|replaced|switched|moved|raised|lowered|increased|reduced|updated)\b", re.IGNORECASE
+)
 CORRECTED = re.compile(
-    r"^(?: [\w'-]+){0,2} ?[,.;(-]+ ?(?:no[,:]|wait,|sorry,|(?:actually|or rather|rather|i mean|make that|correction)\b)",
+    r"^(?: [\w'-]+){0,2} ?[,.;(-]+ ?"
+    r"(?:no[,:]|wait,|sorry,|(?:actually|or rather|rather|i mean|make that|correction)\b)",
     re.IGNORECASE,
 )
 FROM = re.compile(r"\bfrom $", re.IGNORECASE)
@@ -95,8 +95,10 @@ def digits(text):
 
     def value(match):
         words = re.split(r"[- ]", match[0].lower())
-        if words == ["one"] and (ONE_AS_PRONOUN.search(text[max(0, match.start() - 10):match.start()])
-                                 or text.startswith((" of", " another"), match.end())):
+        if words == ["one"] and (
+            ONE_AS_PRONOUN.search(text[max(0, match.start() - 10) : match.start()])
+            or text.startswith((" of", " another"), match.end())
+        ):
             return match[0]
         total = group = 0
         for word in words:
@@ -124,7 +126,11 @@ def readings(text):
 def claims(sentences, patterns):
     """For each sentence, whether the answer claims there what each occurrence of each pattern says: lists of bools."""
     return [
-        [is_claimed(sentence, match, following) for pattern in patterns for match in adapted(pattern).finditer(sentence)]
+        [
+            is_claimed(sentence, match, following)
+            for pattern in patterns
+            for match in adapted(pattern).finditer(sentence)
+        ]
         for sentence, following in zip(sentences, [*sentences[1:], ""])
     ]
 
@@ -134,10 +140,10 @@ def is_claimed(sentence, match, following):
 
     Looks no further than NEAR characters to each side, so that the work stays linear in the text.
     """
-    before = sentence[max(0, match.start() - NEAR):match.start()]
-    after = f"{sentence[match.end():match.end() + NEAR]} {following[:NEAR]}"
+    before = sentence[max(0, match.start() - NEAR) : match.start()]
+    after = f"{sentence[match.end() : match.end() + NEAR]} {following[:NEAR]}"
     starts = [found.end() for found in CLAUSE_START.finditer(before)]
-    clause = before[starts[-1] if starts else 0:]
+    clause = before[starts[-1] if starts else 0 :]
     if sentence[-3:].rstrip("\"')").endswith("?"):
         return False
     if DENIED_BEFORE.search(clause) or DENIED_AFTER.search(after):

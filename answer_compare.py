@@ -21,15 +21,20 @@ from command import NotComparable
 def check_paired(first, second):
     """NotComparable unless both recordings have the same strategies, cases and seeds."""
     shapes = [
-        {(strategy, case): [entry["seed"] for entry in entries]
-         for strategy, cases in recording["answers"].items() for case, entries in cases.items()}
+        {
+            (strategy, case): [entry["seed"] for entry in entries]
+            for strategy, cases in recording["answers"].items()
+            for case, entries in cases.items()
+        }
         for recording in (first, second)
     ]
     for place in sorted(set(shapes[0]) | set(shapes[1])):
         seeds = [shape.get(place) for shape in shapes]
         if None in seeds or sorted(seeds[0]) != sorted(seeds[1]):
             told = ["no answers" if found is None else f"seeds {found}" for found in seeds]
-            raise NotComparable(f"{'/'.join(place)}: the first has {told[0]}, the second {told[1]}; record the same requests")
+            raise NotComparable(
+                f"{'/'.join(place)}: the first has {told[0]}, the second {told[1]}; record the same requests"
+            )
 
 
 def pairs(recording, other, verdicts, other_verdicts):
@@ -37,11 +42,19 @@ def pairs(recording, other, verdicts, other_verdicts):
     found = []
     for strategy, cases in recording["answers"].items():
         for case, entries in cases.items():
-            second = {e["seed"]: v["grade"] for e, v in zip(other["answers"][strategy][case],
-                                                            other_verdicts[strategy][case])}
+            second = {
+                e["seed"]: v["grade"] for e, v in zip(other["answers"][strategy][case], other_verdicts[strategy][case])
+            }
             for entry, verdict in zip(entries, verdicts[strategy][case]):
-                found.append({"strategy": strategy, "case": case, "seed": entry["seed"], "a": verdict["grade"],
-                              "b": second[entry["seed"]]})
+                found.append(
+                    {
+                        "strategy": strategy,
+                        "case": case,
+                        "seed": entry["seed"],
+                        "a": verdict["grade"],
+                        "b": second[entry["seed"]],
+                    }
+                )
     return found
 
 
@@ -88,7 +101,7 @@ def paired_figures(found):
 
 
 def seed_agreement(verdicts):
-    """Pairs of seeds of one request with the same grade, and all such pairs, over a recording; incomplete ones left out."""
+    """Of all pairs of seeds of one request, how many have the same grade; incomplete answers are left out."""
     agree = total = 0
     for cases in verdicts.values():
         for row in cases.values():
@@ -99,7 +112,7 @@ def seed_agreement(verdicts):
 
 
 def compare(first, second, verdicts, other_verdicts):
-    """The comparison of two recordings: figures over all and for each strategy, discordant pairs, agreement of seeds."""
+    """Two recordings compared: figures over all and for each strategy, discordant pairs, agreement of seeds."""
     check_paired(first, second)
     found = pairs(first, second, verdicts, other_verdicts)
     whole = [pair for pair in found if is_whole(pair)]
@@ -110,7 +123,8 @@ def compare(first, second, verdicts, other_verdicts):
         "same_requests": same_requests(first, second),
         "all": paired_figures(found),
         "strategies": {
-            strategy: paired_figures([pair for pair in found if pair["strategy"] == strategy]) for strategy in first["answers"]
+            strategy: paired_figures([pair for pair in found if pair["strategy"] == strategy])
+            for strategy in first["answers"]
         },
         "discordant": [pair for pair in whole if pair["a"] != pair["b"]],
         "incomplete": [pair for pair in found if not is_whole(pair)],
@@ -142,6 +156,8 @@ def table(result):
         lines.append("a recording without request hashes: whether both answered the same requests is not known")
     elif not result["same_requests"]:
         lines.append("the requests differ: this compares strategies or cases as well as answers")
-    lines += [f"  discordant: {pair['strategy']}/{pair['case']} seed {pair['seed']}: a {pair['a']}, b {pair['b']}"
-              for pair in result["discordant"]]
+    lines += [
+        f"  discordant: {pair['strategy']}/{pair['case']} seed {pair['seed']}: a {pair['a']}, b {pair['b']}"
+        for pair in result["discordant"]
+    ]
     return "\n".join(lines)

@@ -93,8 +93,9 @@ def exchange(method, url, body=None, first_s=LOOK_S, idle_s=LOOK_S, total_s=LOOK
         with requests.Session() as session:
             session.trust_env = not is_loopback(url)
             session.headers.update({"Accept-Encoding": "identity"})
-            with session.request(method, url, json=body, stream=True, allow_redirects=False,
-                                 timeout=(CONNECT_S, first_s)) as reply:
+            with session.request(
+                method, url, json=body, stream=True, allow_redirects=False, timeout=(CONNECT_S, first_s)
+            ) as reply:
                 set_idle_time(reply, idle_s)
                 try:
                     for part in reply.iter_content(16384):

@@ -7,7 +7,7 @@ was, and the next run asks only for what is missing. One process at a time: the 
 and the lock ends with the process. Nothing is ever taken out but that torn last line.
 
 line    {"kind": "answer", "strategy", "case", "seed", "request", "entry"}
-        {"kind": "aside", the same, "why"} and "raw" (the reply's text) or "entry": what came and is not an answer to keep
+        {"kind": "aside", the same, "why"}, and "raw" (text) or "entry": what came and is no answer to keep
 request SHA-256 of the exact request, the server's version and the build among it: an answer belongs to no other
 """
 
@@ -85,13 +85,15 @@ class Journal:
             try:
                 rest = memoryview(data)
                 while rest:
-                    rest = rest[os.write(self.file, rest):]
+                    rest = rest[os.write(self.file, rest) :]
                 os.fsync(self.file)
             except OSError as error:
                 self.broken = True
                 os.ftruncate(self.file, start)
-                raise InputError(f"{self.path}: cannot be written: {error.strerror}; free some space and start again:"
-                                 " what was recorded is kept") from None
+                raise InputError(
+                    f"{self.path}: cannot be written: {error.strerror}; free some space and start again:"
+                    " what was recorded is kept"
+                ) from None
 
 
 def read_line(line, where):

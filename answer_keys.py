@@ -54,8 +54,10 @@ def compile_pattern(pattern, where):
     except ValueError as error:
         raise InputError(f"{where}: pattern {pattern!r} is refused: {error}; write it more plainly") from None
     if ways > WAYS_LIMIT:
-        raise InputError(f"{where}: pattern {pattern!r} is refused: it could match in too many ways from one place to"
-                         " end in time; use at most one unbounded quantifier")
+        raise InputError(
+            f"{where}: pattern {pattern!r} is refused: it could match in too many ways from one place to"
+            " end in time; use at most one unbounded quantifier"
+        )
     if compiled.search(""):
         raise InputError(f"{where}: pattern {pattern!r} matches the empty text, so every answer; correct it")
     return compiled
@@ -87,7 +89,11 @@ def ways_to_match(parsed):
 def read_recording(path):
     """The recording in a file, its shape checked, or InputError naming the first place that is not as it should be."""
     data = read_json(path)
-    if not isinstance(data, dict) or not isinstance(data.get("model"), dict) or not isinstance(data.get("answers"), dict):
+    if (
+        not isinstance(data, dict)
+        or not isinstance(data.get("model"), dict)
+        or not isinstance(data.get("answers"), dict)
+    ):
         raise InputError(f"{path}: no recording; it needs the objects 'model' and 'answers'")
     shape = None
     for strategy, cases in data["answers"].items():
@@ -128,7 +134,8 @@ def check_counts(recording, path):
     recorded = recording.get("recorded", {})
     requests = recorded.get("requests", {}) if isinstance(recorded, dict) else None
     if not isinstance(requests, dict) or not all(
-        isinstance(cases, dict) and all(isinstance(sent, dict) for sent in cases.values()) for cases in requests.values()
+        isinstance(cases, dict) and all(isinstance(sent, dict) for sent in cases.values())
+        for cases in requests.values()
     ):
         raise InputError(f"{path}: recorded.requests is not an object of strategies and cases; record it again")
     for strategy, cases in recording["answers"].items():
@@ -136,8 +143,10 @@ def check_counts(recording, path):
             sent = requests.get(strategy, {}).get(case, {}).get("input_tokens")
             for entry in entries:
                 if sent is not None and "incomplete" not in entry and entry["prompt_tokens"] != sent:
-                    raise InputError(f"{path}: {strategy}/{case} seed {entry['seed']}: the prompt was"
-                                     f" {entry['prompt_tokens']} tokens and the request {sent}; a cut prompt is never graded")
+                    raise InputError(
+                        f"{path}: {strategy}/{case} seed {entry['seed']}: the prompt was"
+                        f" {entry['prompt_tokens']} tokens and the request {sent}; a cut prompt is never graded"
+                    )
 
 
 def check_covered(recording, keys, where):

@@ -22,8 +22,9 @@ import sys
 import time
 
 from answer_build import bare_digest, check_shown, check_version, find_build, full_name, pinned_block
-from answer_http import BrokenReply, ServerError, Unavailable, base_url, check_status, exchange, get_json, patient
-from command import InputError, dump, parse_json, read_json, run_command
+from answer_http import ServerError, Unavailable, base_url, check_status, exchange, get_json, patient
+from answer_reply import read_stream
+from command import InputError, dump, read_json, run_command
 
 MODEL = {
     "checked_on": "2026-10-20",
@@ -39,8 +40,15 @@ MODEL = {
     "trials": 5,
     "seeds": [1, 2, 3, 4, 5],
 }
-NEUTRAL = {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0, "repeat_penalty": 1.0, "presence_penalty": 0.0,
-           "frequency_penalty": 0.0}  # what changes no probability; an option left out would be the server's to decide
+NEUTRAL = {
+    "temperature": 1.0,
+    "top_k": 0,
+    "top_p": 1.0,
+    "min_p": 0.0,
+    "repeat_penalty": 1.0,
+    "presence_penalty": 0.0,
+    "frequency_penalty": 0.0,
+}  # what changes no probability; an option left out would be the server's to decide
 DEFAULT_HOST = "127.0.0.1:11434"
 FIRST_S, IDLE_S, TOTAL_S = 600, 120, 1200  # the first part waits for a load of the model
 
@@ -79,7 +87,9 @@ class AnswerModel:
         tag, wanted = self.model["ollama_tag"], bare_digest(self.model["ollama_digest"])
         entry = find_build(get_json(f"{self.url}/api/tags"), tag, self.url)
         if entry is None:
-            raise ServerError(f"{self.url} has no model {tag}, pinned as {wanted} (there: none); run `ollama pull {tag}`")
+            raise ServerError(
+                f"{self.url} has no model {tag}, pinned as {wanted} (there: none); run `ollama pull {tag}`"
+            )
         if entry["digest"] != wanted:
             raise ServerError(
                 f"{self.url}: {tag} is the build {entry['digest']}, and {wanted} is pinned; run `ollama pull {tag}`,"
@@ -122,7 +132,9 @@ class AnswerModel:
         Time-outs, refused connections and 429, 500, 503 are tried again after waits, then raise Unavailable.
         BrokenReply for a reply that is no answer; ServerChanged where the server is not the one that was verified.
         """
-        return self.ask(self.body(messages, tools, num_ctx=num_ctx, num_predict=num_predict, seed=seed, options=options))
+        return self.ask(
+            self.body(messages, tools, num_ctx=num_ctx, num_predict=num_predict, seed=seed, options=options)
+        )
 
     def ask(self, body):
         """The answer to one exact request, the server's identity checked before and after it."""
@@ -135,8 +147,9 @@ class AnswerModel:
         try:
             patient(lambda: self.check_unchanged(entry), self.wait)
         except Unavailable as error:
-            raise ServerChanged(f"{error}; an answer came before, and what gave it is not known", entry,
-                                "unconfirmed") from None
+            raise ServerChanged(
+                f"{error}; an answer came before, and what gave it is not known", entry, "unconfirmed"
+            ) from None
         return entry
 
     def check_unchanged(self, entry):
@@ -148,8 +161,11 @@ class AnswerModel:
                 raise
             raise ServerChanged(f"the server changed during the run: {error}", entry) from None
         if now != self.identity:
-            raise ServerChanged(f"{self.url} changed during the run from {describe(self.identity)} to {describe(now)};"
-                                " go back to the first, or start again to ask everything anew", entry)
+            raise ServerChanged(
+                f"{self.url} changed during the run from {describe(self.identity)} to {describe(now)};"
+                " go back to the first, or start again to ask everything anew",
+                entry,
+            )
 
     def send(self, body):
         """The answer that the server gives to one request, or BrokenReply."""
@@ -169,7 +185,9 @@ class AnswerModel:
     def running(self):
         """Context length, in tokens, of each loaded model by name; empty where the server does not say."""
         shown = get_json(f"{self.url}/api/ps", missing={})
-        return {full_name(str(entry.get("name", ""))): entry.get("context_length") for entry in shown.get("models") or ()}
+        return {
+            full_name(str(entry.get("name", ""))): entry.get("context_length") for entry in shown.get("models") or ()
+        }
 
 
 def describe(identity):
@@ -195,54 +213,6 @@ def check_sizes(seed, num_ctx, num_predict):
             raise InputError(f"{name} {value!r} is no whole number from {low} on; correct it")
 
 
-def read_stream(data, whole, seed, num_predict):
-    """The answer in a streamed body, or BrokenReply naming what is wrong with it."""
-    raw = data.decode("utf-8", "replace")
-    texts, thoughts, calls, last = [], [], [], None
-    lines = data.split(b"\n")
-    for number, line in enumerate(lines):
-        if not line.strip():
-            continue
-        if not whole and number == len(lines) - 1:
-            break  # the line was cut, whatever it still says
-        try:
-            part = parse_json(line.decode("utf-8"), "reply")
-            if "error" in part:
-                raise BrokenReply("error_body", raw)
-            message = part.get("message") or {}
-            text, thought, made = message.get("content") or "", message.get("thinking") or "", message.get("tool_calls") or []
-            texts.append(text + "")
-            thoughts.append(thought + "")
-            calls += [{name: value for name, value in call.items() if name != "id"} for call in made]  # ids are random
-        except (UnicodeDecodeError, InputError, AttributeError, TypeError):
-            raise BrokenReply("unreadable_reply", raw) from None
-        if part.get("done") is True:
-            if last is not None:
-                raise BrokenReply("unreadable_reply", raw)  # two last lines: which counts would be meant?
-            last = part
-    if last is None:
-        raise BrokenReply("stopped_stream", raw)
-    reason, prompt, answer = (last.get(name) for name in ("done_reason", "prompt_eval_count", "eval_count"))
-    if reason not in ("stop", "length"):
-        raise BrokenReply("unknown_end", raw)
-    if type(prompt) is not int or type(answer) is not int or answer > num_predict:
-        raise BrokenReply("bad_counts", raw)
-    if reason == "length" and answer != num_predict:
-        raise BrokenReply("bad_counts", raw)  # the server's own context was full before the answer's allowance
-    entry = {"seed": seed, "answer": "".join(texts), "tool_calls": calls, "done_reason": reason,
-             "prompt_tokens": prompt, "answer_tokens": answer}
-    return writable({**entry, "thinking": "".join(thoughts)} if any(thoughts) else entry, raw)
-
-
-def writable(entry, raw):
-    """The entry, or BrokenReply for text that UTF-8 cannot hold (half a surrogate pair): no file could keep it."""
-    try:
-        dump(entry).encode("utf-8")
-    except UnicodeEncodeError:
-        raise BrokenReply("unreadable_reply", raw) from None
-    return entry
-
-
 def read_model(path):
     """The model block in a file, or InputError for one that `AnswerModel` could not use."""
     model = read_json(path)
@@ -251,7 +221,9 @@ def read_model(path):
     for name, kind in (("ollama_tag", str), ("options", dict), ("seeds", list)):
         if not isinstance(model.get(name), kind) or not model[name] and name != "options":
             raise InputError(f"{path}: {name} is missing or no {kind.__name__}; `answer_model.py pin` prints a block")
-    if any(type(seed) is not int or seed < 0 for seed in model["seeds"]) or len(set(model["seeds"])) < len(model["seeds"]):
+    if any(type(seed) is not int or seed < 0 for seed in model["seeds"]) or len(set(model["seeds"])) < len(
+        model["seeds"]
+    ):
         raise InputError(f"{path}: seeds {model['seeds']} are not different whole numbers from 0 on; correct them")
     if model.get("think") is not False:
         raise InputError(f"{path}: think has to be false; this lab asks without thinking")
@@ -260,8 +232,9 @@ def read_model(path):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0],
-                                     epilog="Example: python answer_model.py pin gemma4:e2b > model.local.json")
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0], epilog="Example: python answer_model.py pin gemma4:e2b > model.local.json"
+    )
     commands = parser.add_subparsers(dest="command", required=True)
     pin = commands.add_parser("pin", help="print a model block for a build that the server has")
     pin.add_argument("tag", help="a model's name as `ollama list` shows it")

@@ -12,11 +12,16 @@ Does not retry or check before and after (AnswerModel.ask does, for both kinds).
 import json
 
 from answer_http import BrokenReply, ServerError, base_url, check_status, exchange, get_json
-from answer_model import AnswerModel, check_sizes, sampler_options, writable
+from answer_model import AnswerModel, check_sizes, sampler_options
+from answer_reply import read_completion
 from command import InputError, parse_json
 
-ENDS = {"stop": "stop", "tool_calls": "stop", "length": "length"}
-UNVERIFIED = ("weights", "context length of the request", "chat template but for its token count", "sampler options taken")
+UNVERIFIED = (
+    "weights",
+    "context length of the request",
+    "chat template but for its token count",
+    "sampler options taken",
+)
 
 
 class OpenAIModel(AnswerModel):
@@ -43,10 +48,14 @@ class OpenAIModel(AnswerModel):
         name, found = served_name(self.model), get_json(f"{self.url}/v1/models").get("data")
         if not isinstance(found, list):
             raise ServerError(f"{self.url}/v1/models: no list of models; is this a server with OpenAI's interface?")
-        entries = {entry["id"]: entry for entry in found if isinstance(entry, dict) and isinstance(entry.get("id"), str)}
+        entries = {
+            entry["id"]: entry for entry in found if isinstance(entry, dict) and isinstance(entry.get("id"), str)
+        }
         if name not in entries:
-            raise ServerError(f"{self.url} serves {', '.join(entries) or 'nothing'} and not {name}; put its name into the"
-                              " model block as served_model, or start it with that alias")
+            raise ServerError(
+                f"{self.url} serves {', '.join(entries) or 'nothing'} and not {name}; put its name into the"
+                " model block as served_model, or start it with that alias"
+            )
         version = look(f"{self.url}/props").get("build_info") or look(f"{self.url}/version").get("version")
         told = {field: entries[name][field] for field in ("root", "max_model_len", "meta") if entries[name].get(field)}
         return {"version": version, "digest": None, "meta": told}
@@ -112,34 +121,13 @@ def with_text_arguments(message):
     if not message.get("tool_calls"):
         return message
     calls = [
-        {**call, "function": {**call["function"], "arguments": json.dumps(call["function"]["arguments"], ensure_ascii=False)}}
+        {
+            **call,
+            "function": {
+                **call["function"],
+                "arguments": json.dumps(call["function"]["arguments"], ensure_ascii=False),
+            },
+        }
         for call in message["tool_calls"]
     ]
     return {**message, "tool_calls": calls}
-
-
-def read_completion(data, seed, allowance):
-    """The answer in a whole body, or BrokenReply naming what is wrong with it."""
-    raw = data.decode("utf-8", "replace")
-    try:
-        value = parse_json(data.decode("utf-8"), "reply")
-        if "error" in value:
-            raise BrokenReply("error_body", raw)
-        choice, usage = value["choices"][0], value.get("usage") or {}
-        message = choice["message"]
-        text, thought = message.get("content") or "", message.get("reasoning_content") or message.get("reasoning") or ""
-        calls = [{"function": call["function"]} for call in message.get("tool_calls") or ()]  # ids are random
-        prompt, answer = usage.get("prompt_tokens"), usage.get("completion_tokens")
-        text, thought = text + "", thought + ""
-    except (InputError, UnicodeDecodeError, LookupError, TypeError, AttributeError):
-        raise BrokenReply("unreadable_reply", raw) from None
-    if choice.get("finish_reason") not in ENDS:
-        raise BrokenReply("unknown_end", raw)
-    reason = ENDS[choice["finish_reason"]]
-    if type(prompt) is not int or type(answer) is not int or not prompt or answer > allowance:
-        raise BrokenReply("bad_counts", raw)
-    if reason == "length" and answer != allowance:
-        raise BrokenReply("bad_counts", raw)
-    entry = {"seed": seed, "answer": text, "tool_calls": calls, "done_reason": reason, "prompt_tokens": prompt,
-             "answer_tokens": answer}
-    return writable({**entry, "thinking": thought} if thought else entry, raw)

@@ -45,10 +45,20 @@ def plan_requests(cases, strategies, count):
             selected, budget = strategy(case, count), case["budget"]
             tokens, room = full(selected["messages"]), budget["context_limit"] - budget["max_new_tokens"]
             if tokens != selected["input_tokens"] or tokens > room:
-                raise InputError(f"{name}/{case['id']}: the request costs {tokens} tokens ({selected['input_tokens']} by"
-                                 f" the strategy) and {room} leave room for the answer; correct the strategy or budget")
-            plan.append({"strategy": name, "case": case["id"], "messages": selected["messages"], "input_tokens": tokens,
-                         "num_ctx": budget["context_limit"], "num_predict": budget["max_new_tokens"]})
+                raise InputError(
+                    f"{name}/{case['id']}: the request costs {tokens} tokens ({selected['input_tokens']} by"
+                    f" the strategy) and {room} leave room for the answer; correct the strategy or budget"
+                )
+            plan.append(
+                {
+                    "strategy": name,
+                    "case": case["id"],
+                    "messages": selected["messages"],
+                    "input_tokens": tokens,
+                    "num_ctx": budget["context_limit"],
+                    "num_predict": budget["max_new_tokens"],
+                }
+            )
     if not plan:
         raise InputError("no held-out case: there is nothing to record; give a case set that has some")
     return plan
@@ -111,16 +121,21 @@ def mismatch_text(task, entry, path):
     strategy, case, seed, _ = task["key"]
     sent, counted = task["planned"]["input_tokens"], entry["prompt_tokens"]
     cause = "the prompt was cut" if counted < sent else "another template or a system text was put in"
-    return (f"{strategy}/{case} seed {seed}: count_mismatch: the server counted {counted} prompt tokens and we {sent}"
-            f" ({counted - sent:+d}): {cause}; the answer is kept aside in {path} and never graded; the run ends here")
+    return (
+        f"{strategy}/{case} seed {seed}: count_mismatch: the server counted {counted} prompt tokens and we {sent}"
+        f" ({counted - sent:+d}): {cause}; the answer is kept aside in {path} and never graded; the run ends here"
+    )
 
 
 def tell_server(model):
     """Say on standard error what of a server nobody has checked, or nothing can."""
     version = model.identity["version"]
     if model.api == "ollama" and version not in CHECKED_VERSIONS:
-        print(f"Ollama {version} is not one of the versions that were checked ({', '.join(CHECKED_VERSIONS)}); the token"
-              " counts of each answer still are", file=sys.stderr)
+        print(
+            f"Ollama {version} is not one of the versions that were checked ({', '.join(CHECKED_VERSIONS)}); the token"
+            " counts of each answer still are",
+            file=sys.stderr,
+        )
     if model.unverified:
         print(f"not verified on this server: {', '.join(model.unverified)}", file=sys.stderr)
 
@@ -152,16 +167,22 @@ def check_runner(tasks, model):
     context = model.runner_context()
     needed = max(task["planned"]["input_tokens"] + task["planned"]["num_predict"] for task in tasks)
     if context is not None and context < needed:
-        raise ServerError(f"{model.url}: the model was loaded with {context} tokens of context and {needed} are needed;"
-                          " unload it, or raise the server's limit")
+        raise ServerError(
+            f"{model.url}: the model was loaded with {context} tokens of context and {needed} are needed;"
+            " unload it, or raise the server's limit"
+        )
     if model.others_running():
-        print(f"also loaded there: {', '.join(model.others_running())}; another user's requests can reload the model",
-              file=sys.stderr)
+        print(
+            f"also loaded there: {', '.join(model.others_running())}; another user's requests can reload the model",
+            file=sys.stderr,
+        )
 
 
 def missing(tasks, journal):
     """What the journal lacks, as strategy, case and seed."""
-    return [dict(zip(("strategy", "case", "seed"), task["key"])) for task in tasks if task["key"] not in journal.answers]
+    return [
+        dict(zip(("strategy", "case", "seed"), task["key"])) for task in tasks if task["key"] not in journal.answers
+    ]
 
 
 def finished(tasks, model, journal, sources):
@@ -176,12 +197,24 @@ def finished(tasks, model, journal, sources):
         answers.setdefault(strategy, {}).setdefault(case, []).append(journal.answers[task["key"]])
         requests.setdefault(strategy, {})[case] = {
             "messages_sha256": sha256(json.dumps(planned["messages"], sort_keys=True)),
-            "input_tokens": planned["input_tokens"], "num_ctx": planned["num_ctx"], "num_predict": planned["num_predict"],
+            "input_tokens": planned["input_tokens"],
+            "num_ctx": planned["num_ctx"],
+            "num_predict": planned["num_predict"],
         }
-    options = {name: value for name, value in tasks[0]["body"].get("options", {}).items()
-               if name not in ("seed", "num_ctx", "num_predict")}
-    recorded = {"api": model.api, **model.identity, "build": model.facts, "unverified": list(model.unverified),
-                "options": options, **sources, "requests": requests}
+    options = {
+        name: value
+        for name, value in tasks[0]["body"].get("options", {}).items()
+        if name not in ("seed", "num_ctx", "num_predict")
+    }
+    recorded = {
+        "api": model.api,
+        **model.identity,
+        "build": model.facts,
+        "unverified": list(model.unverified),
+        "options": options,
+        **sources,
+        "requests": requests,
+    }
     return {"model": model.model, "answers": answers, "recorded": recorded}
 
 
@@ -211,9 +244,16 @@ def tell(tasks, journal):
     """What a run did, for a person and for a script: printed on standard error, returned as counts."""
     keys = {task["key"] for task in tasks}
     entries = [journal.answers[key] for key in keys if key in journal.answers]
-    aside = [line["why"] for line in journal.asides
-             if (line["strategy"], line["case"], line["seed"], line["request"]) in keys]
-    counts = {"answers": len(entries), "incomplete": tally(kind for kind in map(incomplete_kind, entries) if kind), "set_aside": tally(aside)}
+    aside = [
+        line["why"]
+        for line in journal.asides
+        if (line["strategy"], line["case"], line["seed"], line["request"]) in keys
+    ]
+    counts = {
+        "answers": len(entries),
+        "incomplete": tally(kind for kind in map(incomplete_kind, entries) if kind),
+        "set_aside": tally(aside),
+    }
     print(f"{len(entries)} of {len(tasks)} answers are in {journal.path}", file=sys.stderr)
     for kind, number in counts["incomplete"].items():
         print(f"incomplete, not graded: {kind} {number}", file=sys.stderr)

@@ -42,11 +42,25 @@ class Attribution(unittest.TestCase):
         result = attribute()
         self.assertIn("no request hashes", result["same_requests_by"])
         found = {name: list(counts.values()) for name, counts in result["required"]["summary"].items()}
-        self.assertEqual(found, {"recent": [5, 5, 25, 0, 0], "relevant": [20, 0, 15, 0, 0], "notes": [30, 0, 5, 0, 0],
-                                 "hybrid": [20, 0, 15, 0, 0]})
+        self.assertEqual(
+            found,
+            {
+                "recent": [5, 5, 25, 0, 0],
+                "relevant": [20, 0, 15, 0, 0],
+                "notes": [30, 0, 5, 0, 0],
+                "hybrid": [20, 0, 15, 0, 0],
+            },
+        )
         found = {name: list(counts.values()) for name, counts in result["stale"]["summary"].items()}
-        self.assertEqual(found, {"recent": [0, 0, 5, 0, 0], "relevant": [0, 5, 0, 0, 0], "notes": [5, 0, 0, 0, 0],
-                                 "hybrid": [0, 5, 0, 0, 0]})
+        self.assertEqual(
+            found,
+            {
+                "recent": [0, 0, 5, 0, 0],
+                "relevant": [0, 5, 0, 0, 0],
+                "notes": [5, 0, 0, 0, 0],
+                "hybrid": [0, 5, 0, 0, 0],
+            },
+        )
         self.assertIn("recent/held-spread: 'expire after 30 minutes' (5 of 5)", answer_attribution.table(result))
         self.assertEqual(attribute(version=2), {"grader": 2, **result} | {"grader": 2})
 
@@ -57,7 +71,10 @@ class Attribution(unittest.TestCase):
         for entry, text in zip(found, texts):
             entry["answer"] = text
         result = attribute(recording)
-        first, second = fact(result, "required", "recent", "held-spread"), fact(result, "required", "recent", "held-spread", 1)
+        first, second = (
+            fact(result, "required", "recent", "held-spread"),
+            fact(result, "required", "recent", "held-spread", 1),
+        )
         self.assertEqual((first["in_request"], list(first["answers"].values())), (False, [0, 0, 2, 2, 1]))
         self.assertEqual((second["in_request"], list(second["answers"].values())), (True, [2, 2, 0, 0, 1]))
 
@@ -120,10 +137,14 @@ class Compare(unittest.TestCase):
         entries(other, "recent", "held-buried")[1]["answer"] = "200"
         entries(other, "notes", "held-buried")[2]["answer"] = ""
         result = compare(other)
-        self.assertEqual([(p["strategy"], p["case"], p["seed"], p["a"], p["b"]) for p in result["discordant"]],
-                         [("recent", "held-latest", 1, "pass", "fail"), ("recent", "held-buried", 2, "fail", "pass")])
+        self.assertEqual(
+            [(p["strategy"], p["case"], p["seed"], p["a"], p["b"]) for p in result["discordant"]],
+            [("recent", "held-latest", 1, "pass", "fail"), ("recent", "held-buried", 2, "fail", "pass")],
+        )
         figures = result["all"]
-        self.assertEqual((figures["pairs"], figures["only_a"], figures["only_b"], figures["incomplete_pairs"]), (119, 1, 1, 1))
+        self.assertEqual(
+            (figures["pairs"], figures["only_a"], figures["only_b"], figures["incomplete_pairs"]), (119, 1, 1, 1)
+        )
         self.assertEqual(len(result["incomplete"]), 1)
         self.assertEqual(result["agreement_among_seeds"]["b"], {"seed_pairs": 236, "agree": 228})
 
@@ -159,9 +180,13 @@ class Compare(unittest.TestCase):
         for _ in range(200):
             differences = [rng.randint(-5, 5) for _ in range(rng.randint(1, 7))]
             seen = abs(sum(differences))
-            sums = [abs(sum(s * d for s, d in zip(signs, differences)))
-                    for signs in itertools.product((1, -1), repeat=len(differences))]
-            self.assertEqual(answer_compare.sign_flip(differences), sum(s >= seen for s in sums) / len(sums), differences)
+            sums = [
+                abs(sum(s * d for s, d in zip(signs, differences)))
+                for signs in itertools.product((1, -1), repeat=len(differences))
+            ]
+            self.assertEqual(
+                answer_compare.sign_flip(differences), sum(s >= seen for s in sums) / len(sums), differences
+            )
 
     def test_six_cases_cannot_give_a_smaller_p_than_0_03(self):
         self.assertEqual(answer_compare.sign_flip([5] * 6), answer_compare.smallest_p(6))

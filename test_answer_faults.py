@@ -16,10 +16,22 @@ class KeptAside(Recording):
     """Every reply that is no answer has a name, is in the journal as it came, and is never graded."""
 
     def test_a_reply_that_stays_broken_is_asked_once_more_and_then_incomplete(self):
-        kinds = {"stopped_stream": "stopped_stream", "reset": "stopped_stream", "error_line": "error_body",
-                 "error_200": "error_body", "no_counts": "bad_counts", "over_length": "bad_counts",
-                 "short_length": "bad_counts", "load": "unknown_end", "html": "unreadable_reply", "nan": "unreadable_reply",
-                 "not_utf8": "unreadable_reply", "surrogate": "unreadable_reply", "two_last": "unreadable_reply", "huge": "too_large"}
+        kinds = {
+            "stopped_stream": "stopped_stream",
+            "reset": "stopped_stream",
+            "error_line": "error_body",
+            "error_200": "error_body",
+            "no_counts": "bad_counts",
+            "over_length": "bad_counts",
+            "short_length": "bad_counts",
+            "load": "unknown_end",
+            "html": "unreadable_reply",
+            "nan": "unreadable_reply",
+            "not_utf8": "unreadable_reply",
+            "surrogate": "unreadable_reply",
+            "two_last": "unreadable_reply",
+            "huge": "too_large",
+        }
         for fault, kind in kinds.items():
             with self.subTest(fault):
                 self.out = self.out.with_name(f"{fault}.json")
@@ -33,8 +45,14 @@ class KeptAside(Recording):
                 self.assertTrue(all("answer" in entry for entry in entries[:1] + entries[2:]))
 
     def test_real_outcomes_are_kept_as_they_came_and_not_asked_again(self):
-        kinds = {"length": "cut_by_length", "empty": "empty_text", "blank": "empty_text", "think_field": "thinking",
-                 "think_text": "thinking", "tool_call": None}
+        kinds = {
+            "length": "cut_by_length",
+            "empty": "empty_text",
+            "blank": "empty_text",
+            "think_field": "thinking",
+            "think_text": "thinking",
+            "tool_call": None,
+        }
         for fault, kind in kinds.items():
             with self.subTest(fault):
                 self.out = self.out.with_name(f"{fault}.json")
@@ -92,7 +110,9 @@ class KeptAside(Recording):
     def test_a_changed_request_is_asked_anew_and_the_old_answer_is_kept_but_not_used(self):
         double = self.double()
         self.ask(double)
-        changed = [{**SMALL[0], "messages": [*SMALL[0]["messages"][:-1], {"role": "user", "content": "And then, who else?"}]}]
+        changed = [
+            {**SMALL[0], "messages": [*SMALL[0]["messages"][:-1], {"role": "user", "content": "And then, who else?"}]}
+        ]
         changed[0]["input_tokens"] = stand_in_count(changed[0]["messages"])
         answers, _, _ = self.ask(double, [*changed, SMALL[1]])
         self.assertEqual((len(double.chats), len(answers)), (15, 15))
@@ -111,7 +131,9 @@ class Tries(Recording):
             with self.subTest(fault):
                 self.waits.clear()
                 double = self.double(fault=lambda number, body: fault if number < 3 else None)
-                answer = self.model(double, (0.05, 0.05, 1)).answer(SMALL[0]["messages"], num_ctx=384, num_predict=96, seed=1)
+                answer = self.model(double, (0.05, 0.05, 1)).answer(
+                    SMALL[0]["messages"], num_ctx=384, num_predict=96, seed=1
+                )
                 self.assertEqual((len(double.chats), self.waits, answer["seed"]), (3, [1, 5], 1))
 
     def test_a_reply_that_stalls_between_two_parts_is_given_up_sooner_than_a_first_part(self):

@@ -14,8 +14,15 @@ CASES = json.loads((Path(__file__).parent / "answer-grade-cases.json").read_text
 
 
 def entry(answer, **changed):
-    return {"seed": 1, "answer": answer, "tool_calls": [], "done_reason": "stop", "prompt_tokens": 9,
-            "answer_tokens": 9, **changed}
+    return {
+        "seed": 1,
+        "answer": answer,
+        "tool_calls": [],
+        "done_reason": "stop",
+        "prompt_tokens": 9,
+        "answer_tokens": 9,
+        **changed,
+    }
 
 
 def key(must=("mateo",), stale=()):
@@ -79,8 +86,18 @@ class VersionOne(unittest.TestCase):
                 self.assertEqual(verdict(sentence, 1, ("redis",), ("rabbitmq",)), "stale_as_current")
 
     def test_every_word_of_replacement_excuses_a_stale_fact(self):
-        for word in ("replaced", "instead", "not", "no longer", "switched", "changed", "actually", "previous",
-                     "originally", "earlier"):
+        for word in (
+            "replaced",
+            "instead",
+            "not",
+            "no longer",
+            "switched",
+            "changed",
+            "actually",
+            "previous",
+            "originally",
+            "earlier",
+        ):
             with self.subTest(word):
                 self.assertEqual(verdict(f"RabbitMQ {word.upper()} here", 1, ("redis",), ("rabbitmq",)), "missing")
 
@@ -88,8 +105,17 @@ class VersionOne(unittest.TestCase):
         verbs = ("have", "say", "mention", "state", "specify", "contain")
         phrases = [f"{left} {verb}" for left in ("do not", "Don't", "does not", "doesn't") for verb in verbs]
         phrases += [f"not {verb}" for verb in ("mentioned", "stated", "specific", "provided", "included", "contained")]
-        phrases += ["no information", "not enough information", "is missing", "not in the conversation", "cannot find",
-                    "cannot determine", "provide context", "provide more context", "provide the conversation"]
+        phrases += [
+            "no information",
+            "not enough information",
+            "is missing",
+            "not in the conversation",
+            "cannot find",
+            "cannot determine",
+            "provide context",
+            "provide more context",
+            "provide the conversation",
+        ]
         for phrase in phrases:
             with self.subTest(phrase):
                 self.assertEqual(verdict(f"I {phrase} here."), "said_missing")
@@ -120,13 +146,30 @@ class Speed(unittest.TestCase):
                 self.assertLessEqual(len(looked_at), 8 * MAX_GRADED_CHARS)
 
     def test_patterns_that_could_run_without_end_are_refused(self):
-        for pattern in (r"(a+)+$", r"(a*)*b", r"(a|aa)+$", r"(?:\w+\s?)*x", r"(a)\1", r".*.*x", r"\d+\w+", r"(?:a{1,9}){2,}",
-                        r"(?=(a+)+)b", r"a{1,200}b{1,200}"):
+        for pattern in (
+            r"(a+)+$",
+            r"(a*)*b",
+            r"(a|aa)+$",
+            r"(?:\w+\s?)*x",
+            r"(a)\1",
+            r".*.*x",
+            r"\d+\w+",
+            r"(?:a{1,9}){2,}",
+            r"(?=(a+)+)b",
+            r"a{1,200}b{1,200}",
+        ):
             with self.subTest(pattern), self.assertRaisesRegex(InputError, "refused"):
                 compile_pattern(pattern, "keys")
 
     def test_plain_patterns_are_not_refused(self):
-        for pattern in (r"\b(?:three|3)\b", r"14\s+characters", r"\d{1,3}(?:,\d{3})*", r"minutes?", r"a.{0,40}b", "x|y+"):
+        for pattern in (
+            r"\b(?:three|3)\b",
+            r"14\s+characters",
+            r"\d{1,3}(?:,\d{3})*",
+            r"minutes?",
+            r"a.{0,40}b",
+            "x|y+",
+        ):
             with self.subTest(pattern):
                 self.assertIsInstance(compile_pattern(pattern, "keys"), re.Pattern)
 

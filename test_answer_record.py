@@ -65,8 +65,12 @@ class Recording(unittest.TestCase):
     def command(self, double, *argv):
         """(status or InputError, stdout as JSON or None, stderr) of `answer_check.py record`."""
         out, err = io.StringIO(), io.StringIO()
-        with mock.patch.object(answer_check, "lab_requests", stand_in_requests), \
-                mock.patch("time.sleep", self.waits.append), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        with (
+            mock.patch.object(answer_check, "lab_requests", stand_in_requests),
+            mock.patch("time.sleep", self.waits.append),
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+        ):
             try:
                 status = answer_check.main(["record", "--out", str(self.out), "--host", double.host, *argv])
             except InputError as error:
@@ -97,22 +101,40 @@ class Whole(Recording):
     def test_every_request_says_all_that_a_server_would_decide(self):
         double = self.double()
         self.ask(double)
-        options = {"temperature": 1.0, "top_k": 64, "top_p": 0.95, "min_p": 0.0, "repeat_penalty": 1.0,
-                   "presence_penalty": 0.0, "frequency_penalty": 0.0, "num_ctx": 384, "num_predict": 96}
+        options = {
+            "temperature": 1.0,
+            "top_k": 64,
+            "top_p": 0.95,
+            "min_p": 0.0,
+            "repeat_penalty": 1.0,
+            "presence_penalty": 0.0,
+            "frequency_penalty": 0.0,
+            "num_ctx": 384,
+            "num_predict": 96,
+        }
         for seed, body in zip([1, 2, 3, 4, 5] * 2, double.chats, strict=True):
             self.assertEqual(body.pop("options"), {"seed": seed, **options})
             body.pop("messages")
-            self.assertEqual(body, {"model": "gemma4:e2b", "stream": True, "think": False, "truncate": False,
-                                    "shift": False, "keep_alive": "30m"})
+            self.assertEqual(
+                body,
+                {
+                    "model": "gemma4:e2b",
+                    "stream": True,
+                    "think": False,
+                    "truncate": False,
+                    "shift": False,
+                    "keep_alive": "30m",
+                },
+            )
 
     def test_version_and_build_are_read_before_and_after_each_answer(self):
         double = self.double()
         self.ask(double, SMALL[:1])
         paths = [path.rpartition("/")[2] for path, _ in double.requests]
         first, last = paths.index("chat"), len(paths) - 1 - paths[::-1].index("chat")
-        for place, path in enumerate(paths[first:last + 1], first):
+        for place, path in enumerate(paths[first : last + 1], first):
             if path == "chat":
-                self.assertEqual((paths[place - 2:place], paths[place + 1:place + 3]), (["version", "tags"],) * 2)
+                self.assertEqual((paths[place - 2 : place], paths[place + 1 : place + 3]), (["version", "tags"],) * 2)
 
     def test_a_finished_recording_takes_its_place_and_the_one_before_is_kept(self):
         double = self.double()
@@ -146,8 +168,16 @@ class Whole(Recording):
     def test_a_request_that_leaves_no_room_for_its_answer_is_refused_before_anything_is_asked(self):
         cases = load_cases(HERE / "cases.json")
         with self.assertRaisesRegex(InputError, "leave room for the answer"):
-            answer_record.plan_requests(cases, {"recent": lambda case, count: {
-                "messages": [{"role": "user", "content": "word " * 300}], "input_tokens": 309}}, stand_in_count)
+            answer_record.plan_requests(
+                cases,
+                {
+                    "recent": lambda case, count: {
+                        "messages": [{"role": "user", "content": "word " * 300}],
+                        "input_tokens": 309,
+                    }
+                },
+                stand_in_count,
+            )
 
     def test_a_case_set_without_held_out_cases_is_an_error(self):
         with self.assertRaisesRegex(InputError, "no held-out case"):
@@ -155,8 +185,10 @@ class Whole(Recording):
 
 
 class Killed(Recording):
-    CHILD = ("import answer_check, answer_record, command, sys, test_answer_record as t;"
-             "answer_check.lab_requests = t.stand_in_requests; command.run_command(answer_check.main, sys.argv[1:])")
+    CHILD = (
+        "import answer_check, answer_record, command, sys, test_answer_record as t;"
+        "answer_check.lab_requests = t.stand_in_requests; command.run_command(answer_check.main, sys.argv[1:])"
+    )
 
     def test_120_answers_killed_at_every_tenth_request_end_as_an_undisturbed_run(self):
         child, kills = None, []
@@ -170,8 +202,12 @@ class Killed(Recording):
         double, undisturbed = self.double(before_reply=kill), self.double()
         while not self.out.exists():
             self.assertLess(len(kills), 20)
-            child = subprocess.Popen([sys.executable, "-c", self.CHILD, "record", "--out", self.out, "--host", double.host],
-                                     cwd=HERE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            child = subprocess.Popen(
+                [sys.executable, "-c", self.CHILD, "record", "--out", self.out, "--host", double.host],
+                cwd=HERE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+            )
             _, err = child.communicate()
             self.assertIn(child.returncode, (0, -signal.SIGKILL), err)
         self.assertGreaterEqual(len(kills), 11)

@@ -98,9 +98,16 @@ class JournalFile(Recording):
 
     def test_a_damaged_line_is_named_and_nothing_is_changed(self):
         path = self.out.with_name("answer-result.journal.jsonl")
-        line = json.dumps({"kind": "answer", "strategy": "s", "case": "c", "seed": 1, "request": "r", "entry": {}}) + "\n"
-        for data, says in ((line + "{}\n", "line 2"), (line + line, "line 2: a second answer"), ("\n", "line 1"),
-                           (line.replace("answer", "other"), "line 1"), (line.replace("{}", "[]"), "no entry")):
+        line = (
+            json.dumps({"kind": "answer", "strategy": "s", "case": "c", "seed": 1, "request": "r", "entry": {}}) + "\n"
+        )
+        for data, says in (
+            (line + "{}\n", "line 2"),
+            (line + line, "line 2: a second answer"),
+            ("\n", "line 1"),
+            (line.replace("answer", "other"), "line 1"),
+            (line.replace("{}", "[]"), "no entry"),
+        ):
             path.write_text(data, encoding="utf-8")
             with self.subTest(says), self.assertRaisesRegex(InputError, says):
                 Journal(path)
@@ -124,7 +131,7 @@ class JournalFile(Recording):
         self.assertEqual((len(answers), raised), (10, None))
 
     def test_odd_text_comes_back_as_it_was(self):
-        entry = {"seed": 1, "answer": "\ud83d\u2028 \x00 naïve \u202e\r\n\"", "tool_calls": []}
+        entry = {"seed": 1, "answer": '\ud83d\u2028 \x00 naïve \u202e\r\n"', "tool_calls": []}
         path = self.out.with_name("odd.journal.jsonl")
         with Journal(path) as journal:
             journal.add_answer(("s", "c", 1, "r"), entry)
