@@ -9,6 +9,7 @@ history (strategies.per_history).
 
 from math import fsum
 
+from modelkit.near import NearIndex
 from modelkit.retrieval import Bm25Index, embed, rerank_score
 from strategies import fill, per_history, turn_text
 
@@ -30,6 +31,16 @@ def rerank(case, count):
     texts = _texts(case["history"])
     shortlist = best_first(bm25_scores(case))[:SHORTLIST]
     return fill(case, count, best_first({number: rerank_score(case["current"], texts[number]) for number in shortlist}))
+
+
+def near(case, count):
+    """Turns by near.py: BM25 of their best passage, the words around it counted too."""
+    return fill(case, count, best_first(near_scores(case)))
+
+
+def near_scores(case):
+    """{turn: near's score} of the turns that hold a word of the question or stand near one."""
+    return _near_index(case["history"]).scores(case["current"])
 
 
 def bm25_scores(case):
@@ -60,8 +71,13 @@ def _indexed(history):
 
 
 @per_history
+def _near_index(history):
+    return NearIndex(_texts(history))
+
+
+@per_history
 def _embedded(history):
     return [embed(text) for text in _texts(history)]
 
 
-SELECTORS = {"bm25": bm25, "dense": dense, "rerank": rerank}
+SELECTORS = {"bm25": bm25, "dense": dense, "rerank": rerank, "near": near}

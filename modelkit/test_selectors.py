@@ -18,12 +18,11 @@ def case(question, *turns, room=1000):
 
 
 class EverySelector(unittest.TestCase):
-    def chosen(self, *args, **more):
-        """{selector: turns} for one case."""
-        return {name: select(case(*args, **more), count)["turns"] for name, select in SELECTORS.items()}
-
     def all_choose(self, turns, *args, **more):
-        self.assertEqual(self.chosen(*args, **more), dict.fromkeys(SELECTORS, turns))
+        """Each selector that looks at a turn alone chooses these turns; near is held to its own tests below."""
+        names = [name for name in SELECTORS if name != "near"]
+        chosen = {name: SELECTORS[name](case(*args, **more), count)["turns"] for name in names}
+        self.assertEqual(chosen, dict.fromkeys(names, turns))
 
     def test_turns_that_score_nothing_are_never_taken(self):
         self.all_choose([1], "Which harbour?", "cats", "the harbour of Lagos", "dogs")
@@ -63,6 +62,26 @@ class EverySelector(unittest.TestCase):
             select(given, count)
             given["history"].append({"user": "harbour two", "assistant": "ok"})
             self.assertEqual(select(given, count)["turns"], [0, 1], name)
+
+
+class Near(unittest.TestCase):
+    FAR = " ".join(f"filler{number}" for number in range(120))  # further than near looks
+
+    def test_the_turn_beside_the_words_of_the_question_comes_along_and_one_far_off_does_not(self):
+        turns = ("ships", self.FAR, "Since May.", "How long have you lived at the harbour?", self.FAR, "cats")
+        chosen = SELECTORS["near"](case("harbour", *turns), count)["turns"]
+        self.assertEqual([number for number in chosen if number in (0, 2, 3, 5)], [2, 3])
+
+    def test_the_best_is_taken_where_only_one_fits(self):
+        turns = ("ships", "a harbour", "cats")
+        self.assertEqual(SELECTORS["near"](case("harbour", *turns, room=7), count)["turns"], [1])
+
+    def test_the_newer_of_equals_comes_first(self):
+        self.assertEqual(selectors.best_first({0: 1.5, 1: 2.5, 2: 1.5, 3: 0.0}), [1, 2, 0])
+
+    def test_nothing_shared_takes_nothing(self):
+        self.assertEqual(SELECTORS["near"](case("harbour", "cats", "dogs"), count)["turns"], [])
+        self.assertEqual(SELECTORS["near"](case("harbour"), count)["turns"], [])
 
 
 class Rerank(unittest.TestCase):
