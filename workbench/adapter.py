@@ -44,7 +44,7 @@ def choose_messages(messages, budget, strategy="hybrid", tools=None, count=None)
     """The messages to send, in their order: OpenAI messages as they came in, at most `budget` tokens in all.
 
     messages  [{"role", "content", ...}] with system messages in front; the last user message is the current question
-    strategy  a name of `evaluate.py --strategies`, or a function (case, count) -> {messages, turns, notes, input_tokens}
+    strategy  a name of `evaluate.py --strategies`, or a function (case, count) as strategies.py describes it
     tools     the tool declarations that are sent along, counted too
     count     (messages, tools) -> tokens; the prepared tokenizer's counter where none is given
 
@@ -60,14 +60,22 @@ def choose_messages(messages, budget, strategy="hybrid", tools=None, count=None)
     tail = between(current)
     around = CountAround(count or counter(), [plain(message) for message in front], tail, tools)
     case = {
-        "id": "conversation", "split": "dev", "kind": "", "instructions": "", "current": text_of(current[0]),
-        "history": [turn_of(group) for group in past], "required": [], "stale": [],
+        "id": "conversation",
+        "split": "dev",
+        "kind": "",
+        "instructions": "",
+        "current": text_of(current[0]),
+        "history": [turn_of(group) for group in past],
+        "required": [],
+        "stale": [],
         "budget": {"context_limit": budget, "max_new_tokens": 0, "margin": 0},
-    }  # fmt: skip
+    }
     needed = around([{"role": "user", "content": case["current"]}])
     if needed > budget:
-        raise BudgetError(f"system messages, question, what follows it and tools cost {needed} tokens, the budget is "
-                          f"{budget}; raise it or send less")  # fmt: skip
+        raise BudgetError(
+            f"system messages, question, what follows it and tools cost {needed} tokens, the budget is "
+            f"{budget}; raise it or send less"
+        )
     select = strategy if callable(strategy) else find_selector(strategy)
     chosen = select(case, around)
     problem = wrong_selection(case, chosen, around)
@@ -86,8 +94,10 @@ def check_cost(case, chosen, question, count, budget, strategy):
     whole = [message for turn in chosen["turns"] for message in turn_messages(case["history"][turn])]
     cost = count([*whole, {"role": "user", "content": text_of(question)}])
     if cost > budget:
-        raise InputError(f"strategy {strategy}: its turns cost {cost} tokens when sent whole, the budget is {budget}; "
-                         "use a strategy that chooses whole turns")  # fmt: skip
+        raise InputError(
+            f"strategy {strategy}: its turns cost {cost} tokens when sent whole, the budget is {budget}; "
+            "use a strategy that chooses whole turns"
+        )
 
 
 def as_sent(group):

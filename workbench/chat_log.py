@@ -36,7 +36,9 @@ def conversations(lines, path):
         elif isinstance(line, dict) and "role" in line:
             found.setdefault(str(line.get("conversation_id", "conversation-1")), []).append(line)
         else:
-            raise InputError(f"{path}: value {number} is neither a conversation with messages nor a message; see --help")
+            raise InputError(
+                f"{path}: value {number} is neither a conversation with messages nor a message; see --help"
+            )
     return found.items()
 
 
@@ -67,10 +69,20 @@ def read_conversation(name, messages):
     if not turns:
         lose("conversation left out", "no turn of it could be read")
         return None, [], losses
-    return {
-        "id": name, "split": "dev", "kind": "chat log", "instructions": instructions, "current": question,
-        "history": name, "required": [], "stale": [],
-    }, turns, losses  # fmt: skip
+    return (
+        {
+            "id": name,
+            "split": "dev",
+            "kind": "chat log",
+            "instructions": instructions,
+            "current": question,
+            "history": name,
+            "required": [],
+            "stale": [],
+        },
+        turns,
+        losses,
+    )
 
 
 def sort_out(messages, lose):

@@ -20,8 +20,16 @@ from compaction.stats import mcnemar, wilson
 from workbench.result_files import fact_name, graded, levels, read_evaluation
 
 # What may differ between two reports: their strategies and what was found. All else has to be equal.
-FREE = {"case_set", "strategies_sha256", "selectors_sha256", "environment", "summary", "cases", "budgets",
-        "counted_in_full"}  # fmt: skip
+FREE = {
+    "case_set",
+    "strategies_sha256",
+    "selectors_sha256",
+    "environment",
+    "summary",
+    "cases",
+    "budgets",
+    "counted_in_full",
+}
 CHANGES = ("lost", "stale", "over budget")
 LEVEL = 0.05
 
@@ -41,7 +49,7 @@ def check_comparable(recorded, fresh):
 
 
 def named_pairs(recorded, fresh, pairs):
-    """[(strategy of the recorded report, strategy of the fresh one)]: those given, else each recorded one with itself."""
+    """[(strategy of the recorded report, of the fresh one)]: those given, else each recorded one with itself."""
     chosen = []
     for text in pairs:
         old, mark, new = text.partition("=")
@@ -61,7 +69,9 @@ def named_pairs(recorded, fresh, pairs):
 def compare_rows(recorded, fresh):
     """What changed between the rows of one strategy: lists of {"case", "fact"} by change, and the paired figures."""
     before, after = ({row["case"]: row for row in rows} for rows in (recorded, fresh))
-    totals = [{name: row.get("required_total") for name, row in side.items() if graded(row)} for side in (before, after)]
+    totals = [
+        {name: row.get("required_total") for name, row in side.items() if graded(row)} for side in (before, after)
+    ]
     both = totals[0].keys() & totals[1].keys()
     if before.keys() != after.keys() or any(totals[0][name] != totals[1][name] for name in both):
         raise NotComparable("the reports grade other cases or facts under the same hash; record both again")
@@ -80,10 +90,14 @@ def compare_rows(recorded, fresh):
         if old["within_budget"] and not new["within_budget"]:
             found["over budget"].append({"case": name})
         pairs["cases"][not old["missing"], not new["missing"]] += 1
-        pairs["facts"] += Counter({
-            (True, True): old["required_total"] - len(old["missing"]) - len(lost), (True, False): len(lost),
-            (False, True): len(gained), (False, False): len(old["missing"]) - len(gained),
-        })  # fmt: skip
+        pairs["facts"] += Counter(
+            {
+                (True, True): old["required_total"] - len(old["missing"]) - len(lost),
+                (True, False): len(lost),
+                (False, True): len(gained),
+                (False, False): len(old["missing"]) - len(gained),
+            }
+        )
     ungraded = [name for name in before if name not in both]
     return {**found, "not_graded": ungraded, "paired": {unit: paired(counts) for unit, counts in pairs.items()}}
 
@@ -98,10 +112,15 @@ def paired(counts):
     total, lost, gained = sum(counts.values()), counts[True, False], counts[False, True]
     before, after = counts[True, True] + lost, counts[True, True] + gained
     return {
-        "total": total, "found_recorded": before, "found_fresh": after, "gained": gained, "lost": lost,
+        "total": total,
+        "found_recorded": before,
+        "found_fresh": after,
+        "gained": gained,
+        "lost": lost,
         "mcnemar_p": float(f"{mcnemar(lost, gained):.6g}"),
-        "interval_recorded": rounded(wilson(before, total)), "interval_fresh": rounded(wilson(after, total)),
-    }  # fmt: skip
+        "interval_recorded": rounded(wilson(before, total)),
+        "interval_fresh": rounded(wilson(after, total)),
+    }
 
 
 def rounded(interval):
@@ -155,8 +174,10 @@ def compare(recorded, fresh, pairs=(), allowed=()):
         "allowed": used,
         "allowed_unused": [entry for entry in allowed if entry not in used],
         "smallest_difference": smallest_difference(cases),
-        "recorded": identity(recorded), "fresh": identity(fresh), "results": results,
-    }  # fmt: skip
+        "recorded": identity(recorded),
+        "fresh": identity(fresh),
+        "results": results,
+    }
 
 
 def allowing(change, allowed):
@@ -178,9 +199,11 @@ def tell(result):
         where = row["strategy"] + (f" at {row['budget']} tokens" if "budget" in row else "")
         for unit, figures in row["paired"].items():
             name = "cases complete" if unit == "cases" else "facts found"
-            print(f"{where}: {name} {figures['found_recorded']} -> {figures['found_fresh']} of {figures['total']}, "
-                  f"gained {figures['gained']}, lost {figures['lost']}, exact McNemar p {figures['mcnemar_p']:.3g}",
-                  file=sys.stderr)  # fmt: skip
+            print(
+                f"{where}: {name} {figures['found_recorded']} -> {figures['found_fresh']} of {figures['total']}, "
+                f"gained {figures['gained']}, lost {figures['lost']}, exact McNemar p {figures['mcnemar_p']:.3g}",
+                file=sys.stderr,
+            )
         for change in ("gained", "stale gone", "lost", "stale", "over budget"):
             for item in row[change]:
                 print(f"  {change}: {item['case']}: {item.get('fact', 'the whole request')}", file=sys.stderr)
@@ -188,12 +211,16 @@ def tell(result):
             print(f"  not graded: {name}: a selector failed there", file=sys.stderr)
     least = result["smallest_difference"]
     reach = "" if least["within_reach"] else f", which {least['cases']} cases cannot have"
-    print(f"the least this set could have shown: {least['discordant_pairs']} discordant cases on one side{reach}",
-          file=sys.stderr)  # fmt: skip
+    print(
+        f"the least this set could have shown: {least['discordant_pairs']} discordant cases on one side{reach}",
+        file=sys.stderr,
+    )
     for entry in result["allowed"]:
         print(f"allowed: {entry['change']} in {entry['case']}, {entry['strategy']}: {entry['why']}", file=sys.stderr)
     for entry in result["allowed_unused"]:
-        print(f"allowed, but did not happen: {entry['change']} in {entry['case']}, {entry['strategy']}", file=sys.stderr)
+        print(
+            f"allowed, but did not happen: {entry['change']} in {entry['case']}, {entry['strategy']}", file=sys.stderr
+        )
     print(f"{result['decision']}: {len(result['blocking'])} changes that nothing allows", file=sys.stderr)
 
 
@@ -204,9 +231,16 @@ def main(argv=None):
     )
     parser.add_argument("recorded", type=Path, help="the report that evaluate.py gave before the change")
     parser.add_argument("fresh", type=Path, help="the report that it gives now")
-    parser.add_argument("--allow", type=Path, metavar="FILE", help="JSON list of changes allowed by name, each with why")
-    parser.add_argument("--pair", action="append", default=[], metavar="RECORDED=FRESH",
-                        help="compare these two strategies instead of each with itself; may be repeated")  # fmt: skip
+    parser.add_argument(
+        "--allow", type=Path, metavar="FILE", help="JSON list of changes allowed by name, each with why"
+    )
+    parser.add_argument(
+        "--pair",
+        action="append",
+        default=[],
+        metavar="RECORDED=FRESH",
+        help="compare these two strategies instead of each with itself; may be repeated",
+    )
     args = parser.parse_args(argv)
     recorded, fresh = read_evaluation(args.recorded), read_evaluation(args.fresh)
     result = compare(recorded, fresh, args.pair, read_allowed(args.allow))

@@ -29,8 +29,11 @@ def case_set(histories, cases, budget):
     limits = {"context_limit": budget + MAX_NEW_TOKENS, "max_new_tokens": MAX_NEW_TOKENS, "margin": 0}
     ordered = [{field: {**case, "budget": limits}[field] for field in FIELDS} for case in cases]
     used = {case["history"] for case in cases}
-    return {"format": 1, "histories": {name: turns for name, turns in histories.items() if name in used},
-            "cases": ordered}  # fmt: skip
+    return {
+        "format": 1,
+        "histories": {name: turns for name, turns in histories.items() if name in used},
+        "cases": ordered,
+    }
 
 
 def read_source(form, path, size):
@@ -64,10 +67,15 @@ def main(argv=None):
     )
     parser.add_argument("format", choices=("locomo", "longmemeval", "chat"))
     parser.add_argument("file", type=Path, help="the file as its authors publish it; for chat, JSON lines")
-    parser.add_argument("--budget", type=int, default=4096, metavar="N", help="input tokens a case (default %(default)s)")
-    parser.add_argument("--mask", action="store_true", help="replace addresses and key-shaped strings by numbered marks")
-    parser.add_argument("--utterances", type=int, default=2, metavar="N",
-                        help="LoCoMo's utterances a turn (default %(default)s)")  # fmt: skip
+    parser.add_argument(
+        "--budget", type=int, default=4096, metavar="N", help="input tokens a case (default %(default)s)"
+    )
+    parser.add_argument(
+        "--mask", action="store_true", help="replace addresses and key-shaped strings by numbered marks"
+    )
+    parser.add_argument(
+        "--utterances", type=int, default=2, metavar="N", help="LoCoMo's utterances a turn (default %(default)s)"
+    )
     args = parser.parse_args(argv)
     if args.budget < 1 or args.utterances < 1:
         raise InputError("--budget and --utterances: a number from 1 on is wanted")

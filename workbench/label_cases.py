@@ -39,8 +39,11 @@ def sentences(history):
     for turn in history:
         for message in turn_messages(turn):
             for line in (message.get("content") or "").split("\n"):
-                found += [{"turn": turn["id"], "role": message["role"], "text": text}
-                          for text in split_sentences(line) if text.strip() and text in line]  # fmt: skip
+                found += [
+                    {"turn": turn["id"], "role": message["role"], "text": text}
+                    for text in split_sentences(line)
+                    if text.strip() and text in line
+                ]
     return found
 
 
@@ -78,7 +81,9 @@ def read_answer(text, shown):
         raise InputError(f"numbers from 1 to {len(shown)}")
     if kind == "turn":
         return kind, shown[chosen[0] - 1]
-    return kind, [{"turn": shown[number - 1]["turn"], "text": shown[number - 1]["text"]} for number in dict.fromkeys(chosen)]
+    return kind, [
+        {"turn": shown[number - 1]["turn"], "text": shown[number - 1]["text"]} for number in dict.fromkeys(chosen)
+    ]
 
 
 def label(case, history, ask, say):
@@ -135,8 +140,10 @@ def read_set(path):
         placeholder = [labelled_case(case, value) for case in value["cases"]]
         check_set({**value, "cases": placeholder}, path)
     except (KeyError, TypeError, IndexError) as error:
-        raise InputError(f"{path}: not a case set with histories whose turns have ids ({error}); import one with "
-                         "workbench.import_cases") from None  # fmt: skip
+        raise InputError(
+            f"{path}: not a case set with histories whose turns have ids ({error}); import one with "
+            "workbench.import_cases"
+        ) from None
     return value
 
 
@@ -213,7 +220,11 @@ def result(value, done):
     """The labelled set: the cases with a required fact, and the histories they use."""
     cases = [{**case, **done[case["id"]]} for case in value["cases"] if done.get(case["id"], {}).get("required")]
     used = {case["history"] for case in cases}
-    return {**value, "histories": {name: turns for name, turns in value["histories"].items() if name in used}, "cases": cases}
+    return {
+        **value,
+        "histories": {name: turns for name, turns in value["histories"].items() if name in used},
+        "cases": cases,
+    }
 
 
 def main(argv=None):
@@ -242,8 +253,11 @@ def main(argv=None):
         check_set(made, args.out)
         write_json(args.out, made)
     left_out = len(done) - len(made["cases"])
-    print(f"{len(made['cases'])} cases labelled, {left_out} left out, {len(value['cases']) - len(done)} to do; "
-          f"{args.out if made['cases'] else 'nothing'} written", file=sys.stderr)  # fmt: skip
+    print(
+        f"{len(made['cases'])} cases labelled, {left_out} left out, {len(value['cases']) - len(done)} to do; "
+        f"{args.out if made['cases'] else 'nothing'} written",
+        file=sys.stderr,
+    )
     return 0
 
 

@@ -58,10 +58,15 @@ def read_turns(conversation, size):
             first, *rest = [utterance["dia_id"] for utterance in pair]
             name = first + "".join("-" + other.split(":")[1] for other in rest[-1:])
             utterances.update({one["dia_id"]: (name, line) for one, line in zip(pair, lines)})
-            turns.append({
-                "id": name, "session": str(session), "date": date,
-                "user": f"[{date}] {lines[0]}", "assistant": "\n".join(lines[1:]),
-            })  # fmt: skip
+            turns.append(
+                {
+                    "id": name,
+                    "session": str(session),
+                    "date": date,
+                    "user": f"[{date}] {lines[0]}",
+                    "assistant": "\n".join(lines[1:]),
+                }
+            )
     return turns, utterances
 
 
@@ -90,6 +95,10 @@ def read_question(question, name, utterances):
     category = CATEGORIES.get(question["category"], f"category {question['category']}")
     facts = [dict(zip(("turn", "text"), utterances[label])) for label in dict.fromkeys(labels)]
     return {
-        "id": name, "kind": category, "instructions": INSTRUCTIONS, "current": question["question"],
-        "required": facts, "stale": [],
-    }, losses  # fmt: skip
+        "id": name,
+        "kind": category,
+        "instructions": INSTRUCTIONS,
+        "current": question["question"],
+        "required": facts,
+        "stale": [],
+    }, losses

@@ -29,10 +29,15 @@ def import_longmemeval(value, where):
             histories[name], facts, lost = read_history(question, name)
             kind = "abstention" if name.endswith("_abs") else question["question_type"]
             case = {
-                "id": name, "split": "held_out" if number % 2 else "dev", "kind": kind, "instructions": INSTRUCTIONS,
-                "current": f"[{question['question_date']}] {question['question']}", "history": name,
-                "required": facts, "stale": [],
-            }  # fmt: skip
+                "id": name,
+                "split": "held_out" if number % 2 else "dev",
+                "kind": kind,
+                "instructions": INSTRUCTIONS,
+                "current": f"[{question['question_date']}] {question['question']}",
+                "history": name,
+                "required": facts,
+                "stale": [],
+            }
         except (KeyError, TypeError, AttributeError) as error:
             raise InputError(
                 f"{where}: question {number}: not as LongMemEval writes it ({type(error).__name__}: {error}); "
@@ -60,8 +65,15 @@ def read_history(question, name):
             if unknown := sorted(set(said) - {"user", "assistant"}):
                 losses.append({"what": "message left out", "where": f"{name} {turn}", "detail": f"role {unknown[0]!r}"})
             user = said.get("user", "")
-            turns.append({"id": turn, "session": str(number), "date": date,
-                          "user": f"[{date}] {user}".strip(), "assistant": said.get("assistant", "")})  # fmt: skip
+            turns.append(
+                {
+                    "id": turn,
+                    "session": str(number),
+                    "date": date,
+                    "user": f"[{date}] {user}".strip(),
+                    "assistant": said.get("assistant", ""),
+                }
+            )
             facts += [
                 {"turn": turn, "text": message["content"].strip()[:EXCERPT].strip()}
                 for message in pair

@@ -63,7 +63,9 @@ def call_of(call):
             raise ValueError("no object")
         return {"id": call["id"], "type": "function", "function": {"name": function["name"], "arguments": arguments}}
     except (KeyError, TypeError, ValueError) as error:
-        raise MessageError(f"the tool call {call!r:.80} cannot be read ({error}); arguments are a JSON object") from None
+        raise MessageError(
+            f"the tool call {call!r:.80} cannot be read ({error}); arguments are a JSON object"
+        ) from None
 
 
 def between(group):

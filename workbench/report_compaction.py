@@ -22,14 +22,19 @@ def compaction_section(name, report, shown, only):
     changed = report["comparison"]["changed"] if "comparison" in report else []
     words = literals(report["candidate"])
     return {
-        "kind": "compaction", "name": name, "identity": identity(report, sides), "decision": decision(report),
+        "kind": "compaction",
+        "name": name,
+        "identity": identity(report, sides),
+        "decision": decision(report),
         "columns": [f"{side}: {report[side]['compactor']['name']}" for side in sides],
         "rows": [row_view(place, report, sides) for place in range(len(report["candidate"]["rows"]))],
-        "difficulties": [difficulty_view(place, report, sides) for place in range(len(report["candidate"]["difficulties"]))],
+        "difficulties": [
+            difficulty_view(place, report, sides) for place in range(len(report["candidate"]["difficulties"]))
+        ],
         "changes": [change_text(one) for one in changed],
         "matrix": items_matrix(report, sides, words, shown, only, {one["item"] for one in changed}),
         "notes": notes(report, words),
-    }  # fmt: skip
+    }
 
 
 def decision(report):
@@ -65,17 +70,27 @@ def row_view(place, report, sides):
     """One gated row: its value and share on each side, the gate, and how it changed."""
     rows = [report[side]["rows"][place] for side in sides]
     changes = {row["row"]: row["change"] for row in report.get("comparison", {}).get("rows", ())}
-    cells = [" ".join(filter(None, (table.value(row), table.share(row), table.judged_note(row, report[side]))))
-             for row, side in zip(rows, sides)]  # fmt: skip
-    return {"name": rows[0]["name"], "cells": cells, "interval": table.interval(rows[0]), "gate": table.gate(rows[0]),
-            "state": rows[0]["state"], "change": changes.get(rows[0]["row"], "")}  # fmt: skip
+    cells = [
+        " ".join(filter(None, (table.value(row), table.share(row), table.judged_note(row, report[side]))))
+        for row, side in zip(rows, sides)
+    ]
+    return {
+        "name": rows[0]["name"],
+        "cells": cells,
+        "interval": table.interval(rows[0]),
+        "gate": table.gate(rows[0]),
+        "state": rows[0]["state"],
+        "change": changes.get(rows[0]["row"], ""),
+    }
 
 
 def difficulty_view(place, report, sides):
     """One difficulty: decisions kept and contradicted on each side."""
     found = [report[side]["difficulties"][place] for side in sides]
-    return {"tag": found[0]["tag"],
-            "cells": [f"{one['kept']} of {one['decisions']} kept, {one['contradicted']} contradicted" for one in found]}
+    return {
+        "tag": found[0]["tag"],
+        "cells": [f"{one['kept']} of {one['decisions']} kept, {one['contradicted']} contradicted" for one in found],
+    }
 
 
 def change_text(one):
@@ -97,12 +112,18 @@ def items_matrix(report, sides, words, shown, only, changed):
     rows = []
     for name in names[:shown]:
         first = next(iter(trails[name].values()))[0]
-        cells = [item_cell(trails[name].get(side, []), words.get(name)) | {"strategy": report[side]["compactor"]["name"]}
-                 for side in sides]  # fmt: skip
-        rows.append({"case": name, "kind": first["class"].replace("_", " "), "split": ", ".join(first["tags"]),
-                     "cells": cells})  # fmt: skip
-    return {"strategies": [f"{side}: {report[side]['compactor']['name']}" for side in sides], "rows": rows,
-            "left_out": len(names) - len(rows)}  # fmt: skip
+        cells = [
+            item_cell(trails[name].get(side, []), words.get(name)) | {"strategy": report[side]["compactor"]["name"]}
+            for side in sides
+        ]
+        rows.append(
+            {"case": name, "kind": first["class"].replace("_", " "), "split": ", ".join(first["tags"]), "cells": cells}
+        )
+    return {
+        "strategies": [f"{side}: {report[side]['compactor']['name']}" for side in sides],
+        "rows": rows,
+        "left_out": len(names) - len(rows),
+    }
 
 
 def lost(trails):
@@ -115,14 +136,24 @@ def item_cell(trail, literal):
     verdicts = [one["verdict"] for one in trail]
     blank = {"problem": None, "request": None, "missing": [], "stale": [], "figures": literal or ""}
     if not trail:
-        return blank | {"state": "failed", "mark": "×", "text": "not checked", "problem": "stated after the last compaction"}
+        return blank | {
+            "state": "failed",
+            "mark": "×",
+            "text": "not checked",
+            "problem": "stated after the last compaction",
+        }
     kept = sum(verdict in ("verbatim", "supported") for verdict in verdicts)
     gone = sum(verdict in ("absent", "contradicted") for verdict in verdicts)
     turned = "contradicted" in verdicts
     state = "complete" if kept == len(verdicts) else "none" if turned or gone and not kept else "part"
-    text = f"{kept}/{len(verdicts)}" + "".join(f" {word}" for word in ("contradicted", "unjudged", "opaque") if word in verdicts)
-    lines = [f"compaction {one['compaction']}: {MARKS[one['verdict']]} {one['verdict']}" + (f": {one['line']}" if one["line"] else "")
-             for one in trail]  # fmt: skip
+    text = f"{kept}/{len(verdicts)}" + "".join(
+        f" {word}" for word in ("contradicted", "unjudged", "opaque") if word in verdicts
+    )
+    lines = [
+        f"compaction {one['compaction']}: {MARKS[one['verdict']]} {one['verdict']}"
+        + (f": {one['line']}" if one["line"] else "")
+        for one in trail
+    ]
     mark = "!" if turned else {"complete": "●", "part": "◐", "none": "○"}[state]
     return blank | {"state": state, "mark": mark, "text": text, "lines": lines}
 

@@ -29,8 +29,12 @@ def code(text):
 
 def table(head, rows):
     """A table's lines, an empty one at the end; cells are text that is already safe."""
-    return [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}",
-            *(f"| {' | '.join(map(str, row))} |" for row in rows), ""]  # fmt: skip
+    return [
+        f"| {' | '.join(head)} |",
+        f"|{'---|' * len(head)}",
+        *(f"| {' | '.join(map(str, row))} |" for row in rows),
+        "",
+    ]
 
 
 def of(part, whole):
@@ -44,32 +48,62 @@ def evaluation(section):
         if level["budget"] is not None:
             lines += [f"### {int(level['budget']):,} input tokens", ""]
         rows = [
-            [code(row["strategy"]), row["split"], of(row["facts_found"], row["facts_total"]),
-             of(row["complete_cases"], row["cases"]), row["cases_with_stale_facts"], row["over_budget"],
-             row["errors"], row["mean_input_tokens"]]
+            [
+                code(row["strategy"]),
+                row["split"],
+                of(row["facts_found"], row["facts_total"]),
+                of(row["complete_cases"], row["cases"]),
+                row["cases_with_stale_facts"],
+                row["over_budget"],
+                row["errors"],
+                row["mean_input_tokens"],
+            ]
             for row in level["summary"]
-        ]  # fmt: skip
-        lines += table(["strategy", "split", "facts found", "complete cases", "with stale facts", "over budget",
-                        "without a grade", "mean input tokens"], rows)  # fmt: skip
+        ]
+        lines += table(
+            [
+                "strategy",
+                "split",
+                "facts found",
+                "complete cases",
+                "with stale facts",
+                "over budget",
+                "without a grade",
+                "mean input tokens",
+            ],
+            rows,
+        )
     return [*lines, *identity(section)]
 
 
 def comparison(section):
     """The decision, what was lost, and the paired figures."""
     lines = [f"**{section['decision']}**", ""]
-    for title, items in (("Not allowed", section["blocking"]), ("Allowed by name", section["allowed"]),
-                         ("Gained", section["gained"])):  # fmt: skip
+    for title, items in (
+        ("Not allowed", section["blocking"]),
+        ("Allowed by name", section["allowed"]),
+        ("Gained", section["gained"]),
+    ):
         lines += listed(title, [change(item) for item in items])
     rows = [
-        [code(row["strategy"] + (f" at {row['budget']}" if row["budget"] else "")), row["unit"],
-         of(row["found_recorded"], row["total"]), of(row["found_fresh"], row["total"]), row["gained"], row["lost"],
-         f"{row['mcnemar_p']:.3g}"]
+        [
+            code(row["strategy"] + (f" at {row['budget']}" if row["budget"] else "")),
+            row["unit"],
+            of(row["found_recorded"], row["total"]),
+            of(row["found_fresh"], row["total"]),
+            row["gained"],
+            row["lost"],
+            f"{row['mcnemar_p']:.3g}",
+        ]
         for row in section["rows"]
-    ]  # fmt: skip
+    ]
     lines += table(["strategy", "counted", "recorded", "fresh", "gained", "lost", "exact McNemar p"], rows)
     least = section["least"]
-    lines += [f"The least this set could have shown: {least['discordant_pairs']} discordant cases on one side, "
-              f"of {least['cases']} cases.", ""]  # fmt: skip
+    lines += [
+        f"The least this set could have shown: {least['discordant_pairs']} discordant cases on one side, "
+        f"of {least['cases']} cases.",
+        "",
+    ]
     return [*lines, *identity(section)]
 
 
@@ -98,8 +132,10 @@ def identity(section):
 def compaction(section):
     """The rows with their gates, the decision, and the items that changed."""
     lines = [f"**{section['decision']}**", ""]
-    lines += table(["row", *section["columns"], "gate"],
-                   [[code(row["name"]), *row["cells"], row["gate"]] for row in section["rows"]])  # fmt: skip
+    lines += table(
+        ["row", *section["columns"], "gate"],
+        [[code(row["name"]), *row["cells"], row["gate"]] for row in section["rows"]],
+    )
     lines += listed("Items that changed", [code(text) for text in section["changes"]])
     return [*lines, *identity(section)]
 

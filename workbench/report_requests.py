@@ -28,8 +28,10 @@ def read_requests(path, report, given, shown, only):
     """({(budget, strategy, case id): {"messages"} or {"problem"}}, notes for the page) for the cells that are shown."""
     cases_path = find_cases(path, report, given)
     if cases_path is None:
-        return {}, [f"The case set {report['case_set']} that was hashed is not at hand, so cells show figures alone; "
-                    "--cases FILE names it."]  # fmt: skip
+        return {}, [
+            f"The case set {report['case_set']} that was hashed is not at hand, so cells show figures alone; "
+            "--cases FILE names it."
+        ]
     cases, notes = {case["id"]: case for case in load_cases(cases_path)}, []
     count = counter_of(report, notes)
     found, written = {}, 0
@@ -83,10 +85,12 @@ def request_view(case, strategy, row, count):
     facts = [fact for fact in case["required"] if fact not in row["missing"]]
     marks = [("found", words) for words in map(words_of, facts)]
     marks += [("stale", words) for words in map(words_of, row["stale_included"])]
-    return {"messages": [
-        {"role": label, "parts": shorten(mark_parts(text_of(message), marks))}
-        for label, message in zip(labels(case, row, messages), messages)
-    ]}  # fmt: skip
+    return {
+        "messages": [
+            {"role": label, "parts": shorten(mark_parts(text_of(message), marks))}
+            for label, message in zip(labels(case, row, messages), messages)
+        ]
+    }
 
 
 def again(case, strategy, row, count):

@@ -13,8 +13,17 @@ from workbench.report_chart import chart
 from workbench.result_files import fact_name, graded, levels
 
 MARKS = {"complete": "●", "part": "◐", "none": "○", "failed": "×"}
-HASHED = ("case_set", "case_set_sha256", "strategies_sha256", "tokenizer_manifest_sha256", "selectors_sha256", "counter",
-          "grader", "trials", "environment")  # fmt: skip
+HASHED = (
+    "case_set",
+    "case_set_sha256",
+    "strategies_sha256",
+    "tokenizer_manifest_sha256",
+    "selectors_sha256",
+    "counter",
+    "grader",
+    "trials",
+    "environment",
+)
 
 
 def evaluation_section(name, report, shown, requests=None):
@@ -25,14 +34,20 @@ def evaluation_section(name, report, shown, requests=None):
     """
     found = [(budget, level) for budget, level in levels(report).items()]
     return {
-        "kind": "evaluation", "name": name, "identity": identity(report),
+        "kind": "evaluation",
+        "name": name,
+        "identity": identity(report),
         "levels": [
-            {"budget": budget, "summary": summary_rows(level["summary"]), "kinds": kind_table(level["cases"]),
-             "matrix": matrix(level["cases"], shown, budget, requests or {})}
+            {
+                "budget": budget,
+                "summary": summary_rows(level["summary"]),
+                "kinds": kind_table(level["cases"]),
+                "matrix": matrix(level["cases"], shown, budget, requests or {}),
+            }
             for budget, level in found
         ],
         "charts": sweep_charts(found) if len(found) > 1 else [],
-    }  # fmt: skip
+    }
 
 
 def identity(report):
@@ -47,8 +62,17 @@ def identity(report):
 
 def summary_rows(summary):
     """[{"strategy", "split", figures…}] in the order of the report."""
-    empty = dict.fromkeys(("facts_found", "facts_total", "fact_recall", "complete_cases", "cases_with_stale_facts",
-                           "over_budget", "mean_input_tokens"))  # fmt: skip
+    empty = dict.fromkeys(
+        (
+            "facts_found",
+            "facts_total",
+            "fact_recall",
+            "complete_cases",
+            "cases_with_stale_facts",
+            "over_budget",
+            "mean_input_tokens",
+        )
+    )
     return [
         {"strategy": strategy, "split": split.replace("_", "-"), "errors": 0, **empty, **figures}
         for strategy, splits in summary.items()
@@ -73,10 +97,13 @@ def tally(rows):
     rows = [row for row in rows if graded(row)]
     found, total = (sum(row[field] for row in rows) for field in ("required_found", "required_total"))
     return {
-        "found": found, "total": total, "recall": found / total if total else None,
-        "stale": sum(bool(row["stale_included"]) for row in rows), "cases": len(rows),
+        "found": found,
+        "total": total,
+        "recall": found / total if total else None,
+        "stale": sum(bool(row["stale_included"]) for row in rows),
+        "cases": len(rows),
         "complete": sum(not row["missing"] for row in rows),
-    }  # fmt: skip
+    }
 
 
 def matrix(cases, shown, budget, requests):
@@ -89,8 +116,14 @@ def matrix(cases, shown, budget, requests):
             cell(by_case[name].get(strategy), requests.get((budget, strategy, name))) | {"strategy": strategy}
             for strategy in strategies
         ]
-        rows.append({"case": name, "kind": first.get("kind", ""), "split": first.get("split", "").replace("_", "-"),
-                     "cells": cells})  # fmt: skip
+        rows.append(
+            {
+                "case": name,
+                "kind": first.get("kind", ""),
+                "split": first.get("split", "").replace("_", "-"),
+                "cells": cells,
+            }
+        )
     return {"strategies": strategies, "rows": rows, "left_out": len(by_case) - len(rows)}
 
 
@@ -122,18 +155,31 @@ def cell(row, request):
     """A row of the report as a cell of the matrix."""
     if row is None or not graded(row):
         problem = "not run" if row is None else str(row.get("error", "the selector failed"))
-        return {"state": "failed", "mark": MARKS["failed"], "text": "no grade", "problem": problem, "request": None,
-                "missing": [], "stale": [], "figures": ""}  # fmt: skip
+        return {
+            "state": "failed",
+            "mark": MARKS["failed"],
+            "text": "no grade",
+            "problem": problem,
+            "request": None,
+            "missing": [],
+            "stale": [],
+            "figures": "",
+        }
     found, total, stale = row["required_found"], row["required_total"], row["stale_included"]
     state = "complete" if found == total else "part" if found else "none"
     text = f"{found}/{total}" + (f" +{len(stale)} stale" if stale else "")
     if not row["within_budget"]:
         text += " over budget"
     return {
-        "state": state, "mark": MARKS[state], "text": text, "problem": None, "request": request,
-        "missing": [fact_name(fact) for fact in row["missing"]], "stale": [fact_name(fact) for fact in stale],
+        "state": state,
+        "mark": MARKS[state],
+        "text": text,
+        "problem": None,
+        "request": request,
+        "missing": [fact_name(fact) for fact in row["missing"]],
+        "stale": [fact_name(fact) for fact in stale],
         "figures": f"{row['input_tokens']:,} tokens, {turns_text(row['turns'])}, {counted(row['notes'], 'note')}",
-    }  # fmt: skip
+    }
 
 
 def counted(number, noun):
@@ -170,14 +216,30 @@ def sweep_charts(found):
 def comparison_section(name, result):
     """The section of what workbench.compare found."""
     rows = [
-        {**row["paired"][unit], "strategy": row["strategy"], "budget": row.get("budget"),
-         "unit": {"cases": "cases complete", "facts": "facts found"}[unit]}
-        for row in result["results"] for unit in ("cases", "facts")
-    ]  # fmt: skip
-    gained = [{**item, "strategy": row["strategy"], "budget": row.get("budget")}
-              for row in result["results"] for item in row["gained"]]  # fmt: skip
+        {
+            **row["paired"][unit],
+            "strategy": row["strategy"],
+            "budget": row.get("budget"),
+            "unit": {"cases": "cases complete", "facts": "facts found"}[unit],
+        }
+        for row in result["results"]
+        for unit in ("cases", "facts")
+    ]
+    gained = [
+        {**item, "strategy": row["strategy"], "budget": row.get("budget")}
+        for row in result["results"]
+        for item in row["gained"]
+    ]
     return {
-        "kind": "comparison", "name": name, "decision": result["decision"], "blocking": result["blocking"],
-        "allowed": result["allowed"], "gained": gained, "rows": rows, "least": result["smallest_difference"],
-        "identity": [(f"{side}.{field}", text) for side in ("recorded", "fresh") for field, text in identity(result[side])],
-    }  # fmt: skip
+        "kind": "comparison",
+        "name": name,
+        "decision": result["decision"],
+        "blocking": result["blocking"],
+        "allowed": result["allowed"],
+        "gained": gained,
+        "rows": rows,
+        "least": result["smallest_difference"],
+        "identity": [
+            (f"{side}.{field}", text) for side in ("recorded", "fresh") for field, text in identity(result[side])
+        ],
+    }

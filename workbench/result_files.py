@@ -8,8 +8,19 @@ row          one strategy's grade of one case; a row without `required_found` ho
 
 from command import InputError, read_json
 
-ROW_FIELDS = {"case", "split", "kind", "turns", "notes", "input_tokens", "within_budget", "required_found",
-              "required_total", "missing", "stale_included"}  # fmt: skip
+ROW_FIELDS = {
+    "case",
+    "split",
+    "kind",
+    "turns",
+    "notes",
+    "input_tokens",
+    "within_budget",
+    "required_found",
+    "required_total",
+    "missing",
+    "stale_included",
+}
 
 
 def levels(report):
@@ -54,9 +65,12 @@ def read_evaluation(path):
                     raise InputError(f"{path}: strategy {name!r} has no rows; run evaluate.py again")
                 for row in rows:
                     if graded(row) and (lacking := sorted(ROW_FIELDS - set(row))):
-                        raise InputError(f"{path}: strategy {name!r}, case {row['case']!r}: no field {lacking[0]!r}; "
-                                         "run evaluate.py again")  # fmt: skip
+                        raise InputError(
+                            f"{path}: strategy {name!r}, case {row['case']!r}: no field {lacking[0]!r}; "
+                            "run evaluate.py again"
+                        )
     except (KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"{path}: not shaped as evaluate.py writes it ({type(error).__name__}: {error}); "
-                         "run it again") from None  # fmt: skip
+        raise InputError(
+            f"{path}: not shaped as evaluate.py writes it ({type(error).__name__}: {error}); run it again"
+        ) from None
     return report

@@ -52,12 +52,13 @@ def figures(rows):
     """Labels found and in all, complete questions and mean tokens of rows; a row without a grade is counted apart."""
     graded = [row for row in rows if "error" not in row]
     return {
-        "questions": len(graded), "labels": sum(row["required_total"] for row in graded),
+        "questions": len(graded),
+        "labels": sum(row["required_total"] for row in graded),
         "labels_found": sum(row["required_found"] for row in graded),
         "complete_questions": sum(not row["missing"] for row in graded),
         "mean_input_tokens": round(sum(row["input_tokens"] for row in graded) / len(graded), 1) if graded else None,
         "errors": len(rows) - len(graded),
-    }  # fmt: skip
+    }
 
 
 def groups(rows):
@@ -87,9 +88,15 @@ def against(rows, baseline):
         total[0] += new["required_found"] - before["required_found"]
         total[1] += new["required_total"]
     low, high = bootstrap(list(sums.values()))
-    return {"pairs": len(pairs), "gained": gained, "lost": lost, "mcnemar_p": float(f"{mcnemar(lost, gained):.3g}"),
-            "labels_difference": sum(one for one, _ in sums.values()), "conversations": len(sums),
-            "difference_interval": [low, high]}  # fmt: skip
+    return {
+        "pairs": len(pairs),
+        "gained": gained,
+        "lost": lost,
+        "mcnemar_p": float(f"{mcnemar(lost, gained):.3g}"),
+        "labels_difference": sum(one for one, _ in sums.values()),
+        "conversations": len(sums),
+        "difference_interval": [low, high],
+    }
 
 
 def bootstrap(sums, draws=DRAWS, seed=SEED):
@@ -140,8 +147,14 @@ def measure(path, names, budgets, baseline, jobs=1):
             "strategies": {name: groups(rows[name]) for name in names},
             "paired": {name: against(rows[name], rows[baseline]) for name in names if name != baseline},
         }
-    return {"questions": len(cases), "labels": sum(len(case["required"]) for case in cases), "baseline": baseline,
-            "budgets": levels, "recall_at": recall_at(read_cases(path, 1), names), "published": PUBLISHED}  # fmt: skip
+    return {
+        "questions": len(cases),
+        "labels": sum(len(case["required"]) for case in cases),
+        "baseline": baseline,
+        "budgets": levels,
+        "recall_at": recall_at(read_cases(path, 1), names),
+        "published": PUBLISHED,
+    }
 
 
 def percent(part, whole):
@@ -153,10 +166,14 @@ def table(result):
     names = list(next(iter(result["budgets"].values()))["strategies"])
     wide = max(map(len, [*names, *PUBLISHED]))
     for budget, level in result["budgets"].items():
-        yield (f"{int(budget):,} input tokens; the evidence alone fits for {level['evidence_alone_fits']} "
-               f"of {result['questions']} questions")  # fmt: skip
+        yield (
+            f"{int(budget):,} input tokens; the evidence alone fits for {level['evidence_alone_fits']} "
+            f"of {result['questions']} questions"
+        )
         columns = list(level["strategies"][names[0]])
-        yield f"{'% of labels found':{wide}}  " + "  ".join(f"{column:>11}" for column in columns) + "   complete  tokens"
+        yield (
+            f"{'% of labels found':{wide}}  " + "  ".join(f"{column:>11}" for column in columns) + "   complete  tokens"
+        )
         for name, by_group in level["strategies"].items():
             shares = "  ".join(f"{percent(one['labels_found'], one['labels']):>11}" for one in by_group.values())
             all_ = by_group["all"]
@@ -164,9 +181,11 @@ def table(result):
             yield f"{name:{wide}}  {shares}  {all_['complete_questions']:>9}  {all_['mean_input_tokens']:>8}{failed}"
         for name, pair in level["paired"].items():
             low, high = pair["difference_interval"]
-            yield (f"{name:{wide}}  against {result['baseline']}: complete questions gained {pair['gained']}, "
-                   f"lost {pair['lost']}, exact McNemar p {pair['mcnemar_p']:.2g}; labels {100 * low:+.1f} to "
-                   f"{100 * high:+.1f} points (bootstrap over only {pair['conversations']} conversations)")  # fmt: skip
+            yield (
+                f"{name:{wide}}  against {result['baseline']}: complete questions gained {pair['gained']}, "
+                f"lost {pair['lost']}, exact McNemar p {pair['mcnemar_p']:.2g}; labels {100 * low:+.1f} to "
+                f"{100 * high:+.1f} points (bootstrap over only {pair['conversations']} conversations)"
+            )
         yield ""
     yield f"{'recall at k utterances':{wide}}  " + "  ".join(f"{cut:>5}" for cut in CUTS)
     for name, shares in result["recall_at"].items():
@@ -186,8 +205,13 @@ def main(argv=None):
     )
     parser.add_argument("file", type=Path, help="locomo10.json as its authors publish it")
     parser.add_argument("--strategies", default=",".join(every), metavar="NAME,…", help="default: %(default)s")
-    parser.add_argument("--budget", type=whole_numbers, default=BUDGETS, metavar="N,…",
-                        help="input tokens, one run each (default 1024,4096,16384)")  # fmt: skip
+    parser.add_argument(
+        "--budget",
+        type=whole_numbers,
+        default=BUDGETS,
+        metavar="N,…",
+        help="input tokens, one run each (default 1024,4096,16384)",
+    )
     parser.add_argument("--against", default="bm25", metavar="NAME", help="the baseline of the pairs (default bm25)")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes for the budgets' runs")
     args = parser.parse_args(argv)

@@ -31,16 +31,20 @@ def utterance(name, speaker, text, **more):
 def locomo(qa, **conversation):
     """A file of the shape of LoCoMo with one conversation of two sessions, three and two utterances long."""
     said = {
-        "speaker_a": "Ana", "speaker_b": "Ben",
-        "session_1_date_time": "1 May", "session_1": [
+        "speaker_a": "Ana",
+        "speaker_b": "Ben",
+        "session_1_date_time": "1 May",
+        "session_1": [
             utterance("D1:1", "Ana", "The boat is green."),
             utterance("D1:2", "Ben", "Mine is red."),
             utterance("D1:3", "Ana", "Look.", blip_caption="a boat on a lake"),
         ],
-        "session_2_date_time": "2 May", "session_2": [
-            utterance("D2:1", "Ben", "I sold it."), utterance("D2:2", "Ana", "To whom?"),
+        "session_2_date_time": "2 May",
+        "session_2": [
+            utterance("D2:1", "Ben", "I sold it."),
+            utterance("D2:2", "Ana", "To whom?"),
         ],
-    }  # fmt: skip
+    }
     return [{"sample_id": "one", "conversation": {**said, **conversation}, "qa": qa}]
 
 
@@ -120,10 +124,17 @@ def longmemeval(**changes):
         {"role": "assistant", "content": "How nice."},
         {"role": "assistant", "content": "Anything else?"},
     ]
-    return [{
-        "question_id": "q1", "question_type": "single-session-user", "question": "Where do I live?",
-        "question_date": "3 May", "haystack_dates": ["1 May"], "haystack_sessions": [session], **changes,
-    }]  # fmt: skip
+    return [
+        {
+            "question_id": "q1",
+            "question_type": "single-session-user",
+            "question": "Where do I live?",
+            "question_date": "3 May",
+            "haystack_dates": ["1 May"],
+            "haystack_sessions": [session],
+            **changes,
+        }
+    ]
 
 
 class LongMemEval(unittest.TestCase):
@@ -138,8 +149,9 @@ class LongMemEval(unittest.TestCase):
         value = longmemeval() + longmemeval(question_id="q2_abs", haystack_sessions=empty)
         value += longmemeval(question_id="q3", haystack_sessions=empty) + longmemeval(question_id="q4_abs")
         _, cases, losses = import_longmemeval(value, "file")
-        self.assertEqual([(case["id"], case["kind"]) for case in cases],
-                         [("q1", "single-session-user"), ("q4_abs", "abstention")])  # fmt: skip
+        self.assertEqual(
+            [(case["id"], case["kind"]) for case in cases], [("q1", "single-session-user"), ("q4_abs", "abstention")]
+        )
         self.assertEqual([loss["what"] for loss in losses], ["abstention left out", "question left out"])
 
     def test_a_file_of_another_shape_is_refused(self):
@@ -174,10 +186,13 @@ class ChatLogs(unittest.TestCase):
         self.assertEqual(status, 0, err)
         first, second = json.loads(out)["histories"]["talk"]
         call = {**CALL, "function": {"name": "look", "arguments": {"at": "log"}}}
-        self.assertEqual(first["messages"], [
-            {"role": "assistant", "content": "", "tool_calls": [call]},
-            {"role": "tool", "tool_call_id": "c1", "content": "disk full"},
-        ])  # fmt: skip
+        self.assertEqual(
+            first["messages"],
+            [
+                {"role": "assistant", "content": "", "tool_calls": [call]},
+                {"role": "tool", "tool_call_id": "c1", "content": "disk full"},
+            ],
+        )
         self.assertEqual((first["assistant"], second["user"]), ("The disk is full.", "Write to ana@example.com"))
 
     def test_the_question_is_the_last_user_message_and_its_reply_is_not_in_the_history(self):
@@ -233,7 +248,15 @@ class Masking(unittest.TestCase):
         for text, wanted in hidden.items():
             with self.subTest(text):
                 self.assertEqual(mask_values([text])[0], [wanted])
-        for text in ("version 1.2.3", "at 10:30:15", "a@b", "std::vector", "the password is short", "a" * 40, "1.2.3.4.5"):
+        for text in (
+            "version 1.2.3",
+            "at 10:30:15",
+            "a@b",
+            "std::vector",
+            "the password is short",
+            "a" * 40,
+            "1.2.3.4.5",
+        ):
             with self.subTest(text):
                 self.assertEqual(mask_values([text]), ([text], {}))
 

@@ -1,4 +1,4 @@
-"""What labelling could lose or spoil: answers given before a stop, facts that no message holds, another set's journal."""
+"""What labelling could lose or spoil: answers given before a stop, facts no message holds, another set's journal."""
 
 import builtins
 import contextlib
@@ -22,10 +22,19 @@ LIMITS = {"context_limit": 900, "max_new_tokens": 100, "margin": 0}
 
 def unlabelled(*names):
     cases = [
-        {"id": name, "split": "dev", "kind": "chat log", "instructions": "", "current": "Which queue do we use?",
-         "history": "talk", "budget": LIMITS, "required": [], "stale": []}
+        {
+            "id": name,
+            "split": "dev",
+            "kind": "chat log",
+            "instructions": "",
+            "current": "Which queue do we use?",
+            "history": "talk",
+            "budget": LIMITS,
+            "required": [],
+            "stale": [],
+        }
         for name in names
-    ]  # fmt: skip
+    ]
     return {"format": 1, "histories": {"talk": HISTORY}, "cases": cases}
 
 
@@ -45,14 +54,17 @@ class Terminal(unittest.TestCase):
         """Run the command with these answers, then the end of the input; (status, dialogue, complaints)."""
         out, err = io.StringIO(), io.StringIO()
         with (
-            contextlib.redirect_stdout(out), contextlib.redirect_stderr(err),
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
             mock.patch.object(builtins, "input", side_effect=[*answers, EOFError]),
-        ):  # fmt: skip
+        ):
             status = status_of(main, [str(self.folder / "in.json"), str(self.out)])
         return status, out.getvalue(), err.getvalue()
 
     def facts(self):
-        return {case["id"]: (case["required"], case["stale"]) for case in json.loads(self.out.read_text("utf-8"))["cases"]}
+        return {
+            case["id"]: (case["required"], case["stale"]) for case in json.loads(self.out.read_text("utf-8"))["cases"]
+        }
 
     def test_the_labelled_set_is_one_that_the_lab_runs(self):
         status, _, err = self.answer("1", "s 2", "", "n")
@@ -76,8 +88,11 @@ class Terminal(unittest.TestCase):
             seen.append(self.journal.read_text("utf-8").count('"one"') if self.journal.exists() else 0)
             return ["1", "", "q"][len(seen) - 1]
 
-        with mock.patch.object(builtins, "input", side_effect=look), contextlib.redirect_stdout(io.StringIO()), \
-                contextlib.redirect_stderr(io.StringIO()):  # fmt: skip
+        with (
+            mock.patch.object(builtins, "input", side_effect=look),
+            contextlib.redirect_stdout(io.StringIO()),
+            contextlib.redirect_stderr(io.StringIO()),
+        ):
             main([str(self.folder / "in.json"), str(self.out)])
         self.assertEqual(seen, [0, 0, 1])
 

@@ -42,8 +42,13 @@ def evaluation(*rows, **changes):
 def sweep(levels):
     made = report()
     del made["cases"], made["summary"]
-    return {**made, "budgets": {budget: {"summary": {name: summary(rows) for name, rows in cases.items()}, "cases": cases}
-                                for budget, cases in levels.items()}}  # fmt: skip
+    return {
+        **made,
+        "budgets": {
+            budget: {"summary": {name: summary(rows) for name, rows in cases.items()}, "cases": cases}
+            for budget, cases in levels.items()
+        },
+    }
 
 
 class Tags(HTMLParser):
@@ -97,7 +102,10 @@ class Page(unittest.TestCase):
         self.assertGreater("".join(tags.words).count(NASTY), 8)
 
     def test_every_element_is_closed(self):
-        levels = {"64": {"recent": [row("one", ["x"])], "notes": [row("one")]}, "128": {"recent": [row("one")], "notes": [row("one")]}}
+        levels = {
+            "64": {"recent": [row("one", ["x"])], "notes": [row("one")]},
+            "128": {"recent": [row("one")], "notes": [row("one")]},
+        }
         tags = Tags(self.made(evaluation(row("one"), row("two", ["x"], ["y"])), sweep(levels)))
         self.assertEqual((tags.problems, tags.open), ([], []))
 
@@ -111,11 +119,22 @@ class Page(unittest.TestCase):
         self.assertFalse([name for name, _ in tags.attributes if name.startswith("on")])
 
     def test_every_cell_says_its_state_in_words_and_signs(self):
-        section = evaluation_section("r", evaluation(row("a"), row("b", ["x"]), row("c", ["x", "y"], ["z"]),
-                                     row("d", within=False), {"case": "e", "split": "dev", "kind": "k", "error": "no"}), 60)  # fmt: skip
+        section = evaluation_section(
+            "r",
+            evaluation(
+                row("a"),
+                row("b", ["x"]),
+                row("c", ["x", "y"], ["z"]),
+                row("d", within=False),
+                {"case": "e", "split": "dev", "kind": "k", "error": "no"},
+            ),
+            60,
+        )
         cells = [one["cells"][0] for one in section["levels"][0]["matrix"]["rows"]]
-        self.assertEqual([(cell["mark"], cell["text"]) for cell in cells],
-                         [("●", "2/2"), ("◐", "1/2"), ("○", "0/2 +1 stale"), ("●", "2/2 over budget"), ("×", "no grade")])  # fmt: skip
+        self.assertEqual(
+            [(cell["mark"], cell["text"]) for cell in cells],
+            [("●", "2/2"), ("◐", "1/2"), ("○", "0/2 +1 stale"), ("●", "2/2 over budget"), ("×", "no grade")],
+        )
 
     def test_a_strategy_that_holds_no_grade_at_all_can_be_shown(self):
         text = self.made(evaluation({"case": "e", "split": "dev", "kind": "k", "error": "no"}))
@@ -125,7 +144,9 @@ class Page(unittest.TestCase):
         rows = [row(f"c{number}") for number in range(9)]
         other = [row(f"c{number}", ["x"] if number == 7 else []) for number in range(9)]
         self.assertEqual(shown_cases({"a": rows, "b": other}, 2)[0], "c7")
-        self.assertIn("7 more are not shown", self.made(evaluation(cases={"a": rows, "b": other}), options=["--show", 2]))
+        self.assertIn(
+            "7 more are not shown", self.made(evaluation(cases={"a": rows, "b": other}), options=["--show", 2])
+        )
 
     def test_only_shows_the_named_case_and_refuses_an_unknown_one(self):
         text = self.made(evaluation(row("one"), row("two")), options=["--only", "two"])
@@ -154,14 +175,16 @@ class Page(unittest.TestCase):
             self.assertNotIn(sign, outside)
         self.assertNotIn("| `x`", text)
         cells = {line.count("|") for line in text.splitlines() if line.startswith("| ") and "mean input" in line}
-        self.assertEqual({line.count("|") for line in text.splitlines() if "alert" in line and line.startswith("| ")}, cells)
+        self.assertEqual(
+            {line.count("|") for line in text.splitlines() if "alert" in line and line.startswith("| ")}, cells
+        )
 
 
 class Charts(unittest.TestCase):
     def test_points_follow_the_values_and_a_missing_one_leaves_no_point(self):
         made = chart("t", [64, 256, 1024], {"a": [0.0, None, 1.0]}, top=1.0)
         (first, last), line = made["lines"][0]["points"], made["lines"][0]
-        self.assertEqual((first[0], last[0], first[1] > last[1]), (made["left"], made["right"], True))
+        self.assertEqual((first[0], last[0], first[1] > last[1]), (made["left"] + 8, made["right"], True))
         self.assertEqual(line["figures"], ["0.000", "none", "1.000"])
 
     def test_labels_of_close_budgets_do_not_run_into_each_other(self):
@@ -171,17 +194,23 @@ class Charts(unittest.TestCase):
         self.assertEqual(made["x_ticks"][-1][1], "1,390")
 
     def test_one_series_of_nothing_and_one_budget_can_be_drawn(self):
-        self.assertEqual(chart("t", [5], {"a": [0]})["lines"][0]["points"][0][0], chart("t", [5], {})["left"])
+        self.assertEqual(chart("t", [5], {"a": [0]})["lines"][0]["points"][0][0], chart("t", [5], {})["left"] + 8)
 
     def test_whole_numbers_get_whole_ticks(self):
         self.assertEqual([label for _, label in chart("t", [1, 2], {"a": [1, 2]})["y_ticks"]], ["0", "1", "2"])
 
 
 CASE = {
-    "id": "one", "split": "dev", "kind": "k", "instructions": "Be brief.", "current": "Which port?",
+    "id": "one",
+    "split": "dev",
+    "kind": "k",
+    "instructions": "Be brief.",
+    "current": "Which port?",
     "history": [{"user": "The port is 80 & no other.", "assistant": "Noted."}, {"user": "Now 8080.", "assistant": ""}],
-    "budget": {"context_limit": 900, "max_new_tokens": 0, "margin": 0}, "required": ["80 & no"], "stale": ["Now 8080"],
-}  # fmt: skip
+    "budget": {"context_limit": 900, "max_new_tokens": 0, "margin": 0},
+    "required": ["80 & no"],
+    "stale": ["Now 8080"],
+}
 
 
 def count_words(messages):
@@ -196,10 +225,14 @@ class Requests(unittest.TestCase):
 
     def test_the_request_of_a_row_is_shown_with_found_and_stale_facts_marked(self):
         messages = self.view()["messages"]
-        self.assertEqual([one["role"] for one in messages],
-                         ["system", "turn 1, user", "turn 1, assistant", "turn 2, user", "question"])  # fmt: skip
-        self.assertEqual([(part["mark"], part["text"]) for part in messages[1]["parts"]],
-                         [(None, "The port is "), ("found", "80 & no"), (None, " other.")])  # fmt: skip
+        self.assertEqual(
+            [one["role"] for one in messages],
+            ["system", "turn 1, user", "turn 1, assistant", "turn 2, user", "question"],
+        )
+        self.assertEqual(
+            [(part["mark"], part["text"]) for part in messages[1]["parts"]],
+            [(None, "The port is "), ("found", "80 & no"), (None, " other.")],
+        )
         self.assertEqual(messages[3]["parts"][0], {"mark": "stale", "text": "Now 8080"})
 
     def test_a_request_that_costs_other_than_recorded_is_not_shown(self):
@@ -221,7 +254,11 @@ class Requests(unittest.TestCase):
 
     def test_marks_do_not_overlap_and_lose_no_character(self):
         text = "aabbccdd aabb"
-        for marks in ([("found", "aabb"), ("stale", "bbcc")], [("found", "aa"), ("found", "aabbcc")], [("stale", "zz")]):
+        for marks in (
+            [("found", "aabb"), ("stale", "bbcc")],
+            [("found", "aa"), ("found", "aabbcc")],
+            [("stale", "zz")],
+        ):
             parts = mark_parts(text, marks)
             self.assertEqual("".join(part["text"] for part in parts), text)
         self.assertEqual(mark_parts(text, [("found", "aa"), ("stale", "aabbcc")])[0]["text"], "aabbcc")
@@ -238,7 +275,9 @@ class RecordedReport(unittest.TestCase):
     def test_the_page_of_the_recorded_report_shows_all_cases(self):
         status, out, err = run(ROOT / "evaluation-result.json")
         self.assertEqual(status, 0, err)
-        for name in {one["case"] for rows in read_json(ROOT / "evaluation-result.json")["cases"].values() for one in rows}:
+        for name in {
+            one["case"] for rows in read_json(ROOT / "evaluation-result.json")["cases"].values() for one in rows
+        }:
             self.assertIn(f"<h4>{name}", out)
 
 

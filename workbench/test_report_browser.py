@@ -40,16 +40,33 @@ class InABrowser(unittest.TestCase):
         """(document, console lines) of a page in headless chromium."""
         with tempfile.TemporaryDirectory() as profile:
             done = subprocess.run(
-                [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--v=0",
-                 "--disable-dev-shm-usage", f"--user-data-dir={profile}", *options, "--dump-dom", path.as_uri()],
-                capture_output=True, text=True, encoding="utf-8", timeout=120, check=True,
-            )  # fmt: skip
+                [
+                    CHROMIUM,
+                    "--headless",
+                    "--no-sandbox",
+                    "--disable-gpu",
+                    "--enable-logging=stderr",
+                    "--v=0",
+                    "--disable-dev-shm-usage",
+                    f"--user-data-dir={profile}",
+                    *options,
+                    "--dump-dom",
+                    path.as_uri(),
+                ],
+                capture_output=True,
+                text=True,
+                encoding="utf-8",
+                timeout=120,
+                check=True,
+            )
         return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
 
     def example(self):
         long = "a_very_long_word_without_any_place_to_break_" * 6
-        strategies = {name: [row("one", [long], [NASTY]), row(long), row("three", ["x"])]
-                      for name in ("recent", "relevant", "notes", "hybrid", "bm25", "dense", "near")}  # fmt: skip
+        strategies = {
+            name: [row("one", [long], [NASTY]), row(long), row("three", ["x"])]
+            for name in ("recent", "relevant", "notes", "hybrid", "bm25", "dense", "near")
+        }
         sections = [
             evaluation_section("plain.json", evaluation(cases=strategies), 60),
             evaluation_section("sweep.json", sweep({"1024": strategies, "4096": strategies, "16384": strategies}), 60),
