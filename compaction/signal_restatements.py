@@ -14,71 +14,17 @@ Only `restates` is a hit. Two messages are compared sentence by sentence, since 
 import re
 from collections import Counter, deque
 
-STOP = frozenset(
-    "a an and are as at be been being but by can could did do does doing done for from get gets go goes going got had has have "
-    "having he her here him his how i if in into is it its just let like me might more most my no nor not now of off ok okay on "
-    "once one only or our out over own please really same she should since so some still such sure than that the their them then "
-    "there these they thing this those though to too up us very was we well were what when where which while who why will with "
-    "would yes yeah you your yours also always never again already about actually alright maybe think want wanted need needed "
-    "btw hey hi hello thanks thank right see say said told tell asked ask remember remind mean meant way lets im ive id dont "
-    "doesnt didnt isnt cant wont youre thats theres whats".split())
-# Words by which a person says that this was said before, or that what came back is not what was asked for.
-REMINDER = re.compile(
-    r"\b(?:again|as i (?:said|asked|mentioned|wrote)|like i said|i (?:already |just )?(?:said|told|asked|mentioned|wanted|meant|specified)|"
-    r"remember|remind(?:er)?|once more|one more time|repeat(?:ing)?|misunderst\w+|mix-?up|confus\w+|supposed to|we agreed|"
-    r"you(?:'ve| have)? (?:ha\w*n\w*'?t|did ?n'?t|forgot|ignored?|missed|skipped|keep|kept)|(?:not|never) what i|"
-    r"this is the (?:second|third|\w+th) time|how many times|did ?n'?t (?:i|we)|(?:let'?s|can we|please|my) focus)\b", re.IGNORECASE)
-# Weaker ones: they go with much else.
-HINT = re.compile(r"\b(?:already|still|earlier|instead of|rather than|not \w+ to|get back to|actually)\b|"
-                  r"(?:,|\s)(?:right|or|no|correct|yeah|isn'?t it|won'?t (?:it|we)|should(?:n'?t)? (?:it|we))\s*\?\s*$", re.IGNORECASE)
-# An instruction: a wish, an obligation, a prohibition, or a verb of command at its beginning.
-INSTRUCTS = re.compile(
-    r"\b(?:don'?t|do not|never|must|should|shouldn'?t|shall|always|only|make sure|ensure|please|let'?s|want|would (?:\w+ )?like|"
-    r"i'?d (?:\w+ )?(?:like|prefer)|needs?|prefer|can you|could you|could we|can we|would you|keep|use|without|avoid|no more|instead|"
-    r"has to|have to|rather|willing|stick (?:to|with)|leave|stop|how about|may not|not allowed|forbidden|required?)\b", re.IGNORECASE)
-INQUIRES = re.compile(r"\s*(?:so |and |but |ok,? |also )?(?:(?:can|could|would|will) you (?:please )?(?:let me know|tell me|explain|remind me|say|confirm)|"
-                      r"what|why|how (?!about)|when|where|who|which|is|are|was|were|does|did|do you)\b", re.IGNORECASE)
-COMMANDS = frozenset(
-    "add adjust align allow annotate answer append apply ask assume attach avoid begin bring build bump call change check clean "
-    "close combine commit compare configure continue convert copy cover create cut debug delete deploy describe disable do "
-    "document don't drop edit enable ensure exclude execute explain export extract fetch fill find finish fix focus follow format "
-    "freeze generate get give go group handle hide hold ignore implement import improve include insert inspect install integrate "
-    "investigate join keep kill label leave limit link list load log look make mark merge migrate mock monitor move name never "
-    "note notify open order pin pick plan please post prefer prefix prepare preserve print promote propose provide publish pull push "
-    "put quote read rebase record reduce refactor release remind remove rename reorder repeat replace reply report reproduce "
-    "request rerun reset resolve respect respond restart restore restrict return reuse revert review rewrite roll rotate run save scale "
-    "schedule scope search send separate set ship show simplify skip sort spawn split stage start stay stick stop store strip "
-    "suggest summarise summarize switch sync tag take target tell test touch track translate treat trim try turn undo "
-    "uninstall unpin update upgrade upload use validate verify wait warn wire work wrap write".split())
-OUTPUT_LINE = re.compile(
-    r"^\s*(?:[$>#%➜]\s|---|===|\+\+\+|@@|\d{4}-\d\d-\d\d|\d+[:|]|\[[\w :.-]+\]|at \S+[:(]|File \"|Traceback|\w*(?:Error|Exception|Warning)\b:|"
-    r"(?:FAIL|PASS|ok|FAILED|ERROR|WARN|INFO|DEBUG|error|warning|npm)\b[:\s]|[{}\[\]();]+\s*$|[\w./-]+:\d+|\S+@\S+[:~]|[✓✗✔✘×])"
-    r"|[{};]\s*$|^\s*[\w.-]+\s*[:=]\s*[\d\"'{\[]|\s{3,}\S+\s{3,}\S+|^\s{4,}\S")
-MACHINE = re.compile(r"\s*(?:<[a-z][\w-]*[ >]|\{\"|\[\{|\[SYSTEM|\[Request interrupted|Stop hook|PreToolUse|PostToolUse|"
-                     r"You are (?:a|an|the) [\w -]*(?:agent|reviewer|assistant|subagent)\b|# (?:AGENTS|CLAUDE)\.md)")
-IDENTIFIER = re.compile(r"[\w.$-]*(?:[a-z][A-Z]|\d|_|\.\w)[\w$-]*(?:\.[\w$-]+)*")
-WORD = re.compile(r"[@\w$./'#%-]*\w")
-SENTENCE = re.compile(r"(?<=[.!?])\s+(?=\S)|\n+|;\s+|\s+-\s+|(?<=,)\s+(?=but\b|also\b|and (?:please|also|don)|make sure\b|please\b|then\b)")
+from compaction.signal_words import IDENTIFIER, MACHINE, OUTPUT_LINE, LIFTS, RULE, SENTENCE, STOP, WORD, cue, instructs, stem
 
 ALIKE = 0.9  # share of terms in common from which two messages are one message edited
-# (share of weight, terms) that two sentences must have in common: with no word of it, a hint, a reminder that it was said.
-BARS = {"none": (0.62, 3), "hint": (0.5, 3), "reminder": (0.38, 2)}
+# (share of weight, terms) that two sentences must have in common, by how the later one says that it was said before.
+BARS = {"none": (0.62, 3), "hint": (0.5, 3), "tag": (0.4, 2), "reminder": (0.36, 2), "declares": (0.15, 1)}
+WAYS = list(BARS)  # from the weakest to the strongest
 SEARCHED = 200  # earlier sentences looked at for each term, and messages for pasted output
 SENTENCES = 60  # sentences of a message that are compared; more is a document that was pasted
 SHOWN = 240  # characters of a sentence in the evidence
 LONG = 400  # characters from which a reminder counts for its own sentence only
 LENGTH = 0.12  # how much a longer sentence weighs against the shorter one's share
-
-
-def stem(word):
-    """A word without its commonest endings, so that changing and change, tests and test are one term."""
-    for ending in ("ations", "ation", "ingly", "ings", "ing", "edly", "ies", "ied", "ers", "er", "ed", "es", "ly", "s", "e"):
-        if word.endswith(ending) and len(word) - len(ending) >= 3 and not (ending == "s" and word.endswith("ss")):
-            word = word[:-len(ending)]
-            if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "ls":
-                word = word[:-1]
-            return word[:-1] if ending == "ations" and word.endswith("at") else word
-    return word
 
 
 def terms(text):
@@ -89,11 +35,17 @@ def terms(text):
         if token.count("/") > 1 or IDENTIFIER.fullmatch(token) and "/" in token:
             token = token.rsplit("/", 1)[-1]
         token = re.sub(r"(?<=\w)\.[a-z]{1,4}$", "", token)
-        for part in re.split(r"[/._:-]+|(?<=[a-z])(?=[A-Z])", token):
+        number = re.fullmatch(r"v?\d+(?:\.\d+)*", token)
+        for part in [token] if number else re.split(r"[/._:-]+|(?<=[a-z])(?=[A-Z])", token):
             part = part.lower().replace("'", "")
             if part not in STOP and (len(part) > 1 or part.isdigit()):
                 found[stem(part) if part.isalpha() else part] = 2 if any(c.isdigit() for c in part) else 1
     return found
+
+
+def compounds(text):
+    """The parts of each word that terms() takes apart: together they are one thing that is named."""
+    return [set(parts) for match in WORD.finditer(text) if len(parts := terms(match.group(0))) > 1]
 
 
 def identifiers(text):
@@ -119,20 +71,16 @@ def sentences(text):
     return [part for part in SENTENCE.split(text) if part and part.strip()]
 
 
-def instructs(sentence):
-    """Whether a sentence gives an instruction: words of wish or duty, or a verb of command at its beginning."""
-    first = re.match(r"\W*(?:(?:and|then|also|but|so|ok|okay|now|alright|yes|yeah|no)\W+)*([\w']+)", sentence.lower())
-    if INQUIRES.match(sentence) and not re.search(r"\b(?:only|never|should|must|not)\b", sentence, re.IGNORECASE):
-        return False
-    return bool(INSTRUCTS.search(sentence)) or bool(first) and first.group(1) in COMMANDS
-
-
 def digest_message(text, turn, **known):
     """What is kept of a user message: its sentences as weighed terms, for comparing later ones with it."""
     written, pasted = prose(text)
-    parts = [{"text": s, "terms": terms(s), "names": identifiers(s), "instructs": instructs(s)} for s in sentences(written)]
+    split = sentences(written)
+    parts = [{"text": s, "terms": terms(s), "names": identifiers(s), "compounds": compounds(s), "instructs": instructs(s)} for s in split]
+    if 1 < len(split) <= 3 and len(written) <= LONG:  # what a short message says may go over its sentences
+        parts.append({**parts[0], "text": written, "terms": terms(written), "names": identifiers(written),
+                      "compounds": compounds(written), "instructs": False})
     return {"turn": turn, "sentences": [p for p in parts if p["terms"]], "pasted": pasted, "all": terms(text),
-            "reminds": len(written) <= LONG and bool(REMINDER.search(written)), "machine": bool(MACHINE.match(text)), **known}
+            "cue": cue(written) if len(written) <= LONG else "none", "machine": bool(MACHINE.match(text)), **known}
 
 
 class Said:
@@ -182,16 +130,19 @@ class Said:
         """(score, earlier message, sentence, earlier sentence) of the two sentences most alike beyond the bar, or None."""
         best = None
         for said in message["sentences"][:SENTENCES]:
-            reminds = bool(REMINDER.search(said["text"]))
-            bar, least = BARS["reminder" if reminds or message["reminds"] else "hint" if HINT.search(said["text"]) else "none"]
+            way = max(cue(said["text"]), min(message["cue"], "reminder", key=WAYS.index), key=WAYS.index)
+            bar, least = BARS[way]
+            if way in ("none", "hint") and LIFTS.search(said["text"]):
+                continue
             held = Counter(number for term in said["terms"] for number in self.holding.get(term, ()))
             for number, count in held.items():
                 before, there = self.sentences[number]
                 score = share(said["terms"], there["terms"], self.common)
                 named = said["names"] & there["names"]
-                if reminds and named:
-                    score, count = max(score, bar), max(count, least)  # "remember x.md": the name says what is meant
-                elif count - len(terms(" ".join(named))) < 2:
+                count -= sum(max(0, len(parts & there["terms"].keys()) - 1) for parts in said["compounds"])
+                if way == "declares" and named:
+                    score += 1  # "remember x.md": the name says what is meant
+                elif way != "declares" and count - len(named) < 2:
                     continue  # two sentences about one file are not yet one instruction
                 if score >= bar and count >= least and (best is None or (score, -number) > best[0]):
                     best = ((score, -number), before, said, there)
@@ -233,14 +184,14 @@ def shown(text):
 
 
 def new_round(message, before, said, there):
-    """The same job anew: other objects are named in both, or the very words of a request that asks for an act, no rule."""
-    if REMINDER.search(said["text"]):
+    """The same job anew: something else put in one place of it, or the very words of a request for an act, no rule."""
+    if message["cue"] in ("declares", "reminder") or cue(said["text"]) in ("declares", "reminder"):
         return False
     only_said, only_there = terms(" ".join(said["names"])), terms(" ".join(there["names"]))
     if only_said and only_there and not only_said.keys() & only_there.keys():
         return True
-    return overlap(message["all"], before["all"]) >= ALIKE and not RULE.search(said["text"])
-
-
-RULE = re.compile(r"\b(?:don'?t|do not|never|must|should|shouldn'?t|always|only|without|no|not|keep|use|avoid|want|prefer|make sure|"
-                  r"need|focus)\b", re.IGNORECASE)
+    one, other = said["terms"], there["terms"]
+    if RULE.search(said["text"]):
+        return False
+    return overlap(one, other) >= 0.5 and bool(one.keys() - other.keys()) and bool(other.keys() - one.keys()) \
+        or overlap(message["all"], before["all"]) >= ALIKE
