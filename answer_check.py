@@ -13,6 +13,7 @@ Does not grade (answer_grade.py), speak to a server (answer_model.py) or keep a 
 
 import argparse
 import sys
+from functools import partial
 from pathlib import Path
 
 import answer_grade
@@ -51,21 +52,7 @@ def run_record(args):
     plan, sources = lab_requests(args.cases, args.tokenizer)
     chosen = record.only(plan, args.only) if args.only else plan
     if args.dry_run:
-        asked = record.bodies(chosen, pinned["seeds"], lambda *a, **k: kind.request(pinned, *a, **k))
-        sys.stdout.write(
-            dump(
-                [
-                    {
-                        "strategy": p["strategy"],
-                        "case": p["case"],
-                        "seed": seed,
-                        "input_tokens": p["input_tokens"],
-                        "request": body,
-                    }
-                    for p, seed, body in asked
-                ]
-            )
-        )
+        sys.stdout.write(dump(record.shown(chosen, pinned["seeds"], partial(kind.request, pinned))))
         return 0
     model = kind(pinned, args.host)
     record.tell_server(model)

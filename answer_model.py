@@ -77,6 +77,11 @@ class AnswerModel:
         self.identity = self.identify()
         self.facts = self.check_build()
 
+    @property
+    def block(self):
+        """The model block as a recording gives it."""
+        return self.model
+
     def address(self, host):
         """The server's URL: the caller's address before the environment's."""
         return base_url(host or os.environ.get("OLLAMA_HOST", "").strip() or DEFAULT_HOST)
@@ -174,20 +179,11 @@ class AnswerModel:
         check_status(status, data, url)
         return read_stream(data, whole, body["options"]["seed"], body["options"]["num_predict"])
 
-    def runner_context(self):
-        """Tokens of context that the server really gave the loaded model, or None where it does not say."""
-        return self.running().get(full_name(self.model["ollama_tag"]))
-
-    def others_running(self):
-        """Names of other models that the server holds: somebody else uses it, and each change reloads ours."""
-        return sorted(set(self.running()) - {full_name(self.model["ollama_tag"])})
-
     def running(self):
-        """Context length, in tokens, of each loaded model by name; empty where the server does not say."""
-        shown = get_json(f"{self.url}/api/ps", missing={})
-        return {
-            full_name(str(entry.get("name", ""))): entry.get("context_length") for entry in shown.get("models") or ()
-        }
+        """(tokens of context that the loaded model has or None where nobody says, names of other loaded models)."""
+        shown = get_json(f"{self.url}/api/ps", missing={}).get("models") or ()
+        loaded = {full_name(str(entry.get("name", ""))): entry.get("context_length") for entry in shown}
+        return loaded.pop(full_name(self.model["ollama_tag"]), None), sorted(loaded)
 
 
 def describe(identity):
@@ -195,7 +191,7 @@ def describe(identity):
     return f"version {identity['version']}, build {identity['digest']}"
 
 
-def sampler_options(pinned, overrides):
+def sampler_options(pinned, overrides=None):
     """Every sampler option: neutral values under the pinned ones under the caller's, or InputError for a wrong one."""
     chosen = {**NEUTRAL, **pinned, **(overrides or {})}
     for name, value in chosen.items():
@@ -227,7 +223,7 @@ def read_model(path):
         raise InputError(f"{path}: seeds {model['seeds']} are not different whole numbers from 0 on; correct them")
     if model.get("think") is not False:
         raise InputError(f"{path}: think has to be false; this lab asks without thinking")
-    sampler_options(model["options"], None)
+    sampler_options(model["options"])
     return model
 
 

@@ -90,15 +90,18 @@ class OpenAIModel(AnswerModel):
             raise BrokenReply("stopped_stream", data.decode("utf-8", "replace"))
         return read_completion(data, body["seed"], body["max_tokens"])
 
-    def others_running(self):
-        """Such a server holds one model, or says nothing of others."""
-        return []
-
-    def runner_context(self):
-        """Tokens of context that a request gets, where the server tells."""
+    def running(self):
+        """(tokens of context that a request gets or None where nobody says, no others: such a server holds one)."""
         settings = look(f"{self.url}/props").get("default_generation_settings")
         context = settings.get("n_ctx") if isinstance(settings, dict) else None
-        return context or self.identity["meta"].get("max_model_len")
+        return context or self.identity["meta"].get("max_model_len"), []
+
+    @property
+    def block(self):
+        """The model block without what was pinned on an Ollama: nothing here says that it is the same build."""
+        kept = ("publisher_model", "license", "options", "think", "trials", "seeds")
+        named = {"served_model": served_name(self.model)}
+        return {**named, **{name: self.model[name] for name in kept if name in self.model}}
 
 
 def served_name(model):

@@ -21,9 +21,9 @@ from pathlib import Path
 
 from answer_build import CHECKED_VERSIONS
 from answer_grade import incomplete_kind
-from answer_http import BrokenReply, ServerError
+from answer_http import BrokenReply, ServerError, patient
 from answer_journal import Journal
-from answer_model import ServerChanged
+from answer_model import ServerChanged, sampler_options
 from command import InputError, dump, progress, read_text, write_text
 
 BROKEN_TRIES = 2  # with the same seed the same fault is likely: once more, and no further
@@ -79,6 +79,14 @@ def bodies(plan, seeds, body_of):
         for seed in seeds:
             sizes = {name: planned[name] for name in ("num_ctx", "num_predict")}
             yield planned, seed, body_of(planned["messages"], seed=seed, **sizes)
+
+
+def shown(plan, seeds, body_of):
+    """The requests of a plan with their token counts, for a person to read before anything is asked."""
+    return [
+        {**{name: planned[name] for name in ("strategy", "case", "input_tokens")}, "seed": seed, "request": body}
+        for planned, seed, body in bodies(plan, seeds, body_of)
+    ]
 
 
 def tasks_for(plan, model):
@@ -164,18 +172,16 @@ def ask_all(tasks, model, journal, jobs=1):
 
 def check_runner(tasks, model):
     """ServerError where the loaded model has less context than the longest request and its answer need."""
-    context = model.runner_context()
+    context, others = patient(model.running, model.wait)
     needed = max(task["planned"]["input_tokens"] + task["planned"]["num_predict"] for task in tasks)
     if context is not None and context < needed:
         raise ServerError(
             f"{model.url}: the model was loaded with {context} tokens of context and {needed} are needed;"
             " unload it, or raise the server's limit"
         )
-    if model.others_running():
-        print(
-            f"also loaded there: {', '.join(model.others_running())}; another user's requests can reload the model",
-            file=sys.stderr,
-        )
+    if others:
+        told = f"also loaded there: {', '.join(others)}; another user's requests can reload the model"
+        print(told, file=sys.stderr)
 
 
 def missing(tasks, journal):
@@ -201,21 +207,16 @@ def finished(tasks, model, journal, sources):
             "num_ctx": planned["num_ctx"],
             "num_predict": planned["num_predict"],
         }
-    options = {
-        name: value
-        for name, value in tasks[0]["body"].get("options", {}).items()
-        if name not in ("seed", "num_ctx", "num_predict")
-    }
     recorded = {
         "api": model.api,
         **model.identity,
         "build": model.facts,
         "unverified": list(model.unverified),
-        "options": options,
+        "options": sampler_options(model.model["options"]),
         **sources,
         "requests": requests,
     }
-    return {"model": model.model, "answers": answers, "recorded": recorded}
+    return {"model": model.block, "answers": answers, "recorded": recorded}
 
 
 def beside(out, ending):

@@ -14,85 +14,94 @@ ENDS = {"stop": "stop", "tool_calls": "stop", "length": "length"}  # of OpenAI's
 
 
 def read_stream(data, whole, seed, num_predict):
-    """The answer in a streamed body, or BrokenReply naming what is wrong with it."""
+    """The answer in a streamed body of Ollama's, or BrokenReply naming what is wrong with it."""
     raw = data.decode("utf-8", "replace")
     texts, thoughts, calls, last = [], [], [], None
-    lines = data.split(b"\n")
-    for number, line in enumerate(lines):
-        if not line.strip():
-            continue
-        if not whole and number == len(lines) - 1:
-            break  # the line was cut, whatever it still says
-        try:
-            part = parse_json(line.decode("utf-8"), "reply")
-            if "error" in part:
-                raise BrokenReply("error_body", raw)
-            message = part.get("message") or {}
-            text, thought, made = (
-                message.get("content") or "",
-                message.get("thinking") or "",
-                message.get("tool_calls") or [],
-            )
-            texts.append(text + "")
-            thoughts.append(thought + "")
-            calls += [{name: value for name, value in call.items() if name != "id"} for call in made]  # ids are random
-        except (UnicodeDecodeError, InputError, AttributeError, TypeError):
-            raise BrokenReply("unreadable_reply", raw) from None
+    for part in stream_parts(data, whole, raw):
+        if "error" in part:
+            raise BrokenReply("error_body", raw)
+        message = part.get("message") or {}
+        texts.append(text_of(message, "content", raw))
+        thoughts.append(text_of(message, "thinking", raw))
+        calls += calls_of(message, raw)
         if part.get("done") is True:
             if last is not None:
                 raise BrokenReply("unreadable_reply", raw)  # two last lines: which counts would be meant?
             last = part
     if last is None:
         raise BrokenReply("stopped_stream", raw)
-    reason, prompt, answer = (last.get(name) for name in ("done_reason", "prompt_eval_count", "eval_count"))
+    counts = last.get("prompt_eval_count"), last.get("eval_count")
+    reason = last.get("done_reason")
+    return whole_answer(seed, "".join(texts), calls, reason, counts, "".join(thoughts), num_predict, raw)
+
+
+def stream_parts(data, whole, raw):
+    """The objects of a streamed body, one a line. A last line that was cut is left out; its absence tells."""
+    lines = data.split(b"\n")
+    last = lines.pop()  # behind the last line feed: nothing, or a line that may be cut
+    for line in filter(bytes.strip, lines):
+        yield parsed(line, raw)
+    if last.strip() and whole:
+        try:
+            yield parsed(last, raw)
+        except BrokenReply:
+            if not last.lstrip().startswith(b"{"):  # no line of this protocol: an HTML page, say
+                raise
+
+
+def read_completion(data, seed, num_predict):
+    """The answer in a whole body of OpenAI's interface, or BrokenReply naming what is wrong with it."""
+    raw = data.decode("utf-8", "replace")
+    value = parsed(data, raw)
+    if "error" in value:
+        raise BrokenReply("error_body", raw)
+    try:
+        choice, usage = value["choices"][0], value.get("usage") or {}
+        message, reason = choice["message"], ENDS.get(choice.get("finish_reason"))
+        counts = usage.get("prompt_tokens"), usage.get("completion_tokens")
+    except (LookupError, TypeError, AttributeError):
+        raise BrokenReply("unreadable_reply", raw) from None
+    thought = text_of(message, "reasoning_content", raw) or text_of(message, "reasoning", raw)
+    text, calls = text_of(message, "content", raw), calls_of(message, raw)
+    return whole_answer(seed, text, calls, reason, counts, thought, num_predict, raw)
+
+
+def parsed(line, raw):
+    """The JSON object in some bytes, or BrokenReply."""
+    try:
+        value = parse_json(line.decode("utf-8"), "reply")
+    except (UnicodeDecodeError, InputError):
+        raise BrokenReply("unreadable_reply", raw) from None
+    if not isinstance(value, dict):
+        raise BrokenReply("unreadable_reply", raw)
+    return value
+
+
+def text_of(message, field, raw):
+    """A text field of a message, "" where it is left out, or BrokenReply."""
+    value = message.get(field) if isinstance(message, dict) else message
+    if value is not None and not isinstance(value, str):
+        raise BrokenReply("unreadable_reply", raw)
+    return value or ""
+
+
+def calls_of(message, raw):
+    """The tool calls of a message without their ids, which are drawn at random, or BrokenReply."""
+    calls = message.get("tool_calls") or []
+    if not isinstance(calls, list) or not all(isinstance(call, dict) for call in calls):
+        raise BrokenReply("unreadable_reply", raw)
+    return [{name: value for name, value in call.items() if name not in ("id", "type")} for call in calls]
+
+
+def whole_answer(seed, text, calls, reason, counts, thought, num_predict, raw):
+    """The answer, or BrokenReply where its end or counts cannot be, or no file could hold its text."""
+    prompt, answer = counts
     if reason not in ("stop", "length"):
         raise BrokenReply("unknown_end", raw)
-    if type(prompt) is not int or type(answer) is not int or answer > num_predict:
-        raise BrokenReply("bad_counts", raw)
+    if type(prompt) is not int or type(answer) is not int or not prompt or answer > num_predict:
+        raise BrokenReply("bad_counts", raw)  # absent is unknown, and never 0
     if reason == "length" and answer != num_predict:
         raise BrokenReply("bad_counts", raw)  # the server's own context was full before the answer's allowance
-    entry = {
-        "seed": seed,
-        "answer": "".join(texts),
-        "tool_calls": calls,
-        "done_reason": reason,
-        "prompt_tokens": prompt,
-        "answer_tokens": answer,
-    }
-    return writable({**entry, "thinking": "".join(thoughts)} if any(thoughts) else entry, raw)
-
-
-def writable(entry, raw):
-    """The entry, or BrokenReply for text that UTF-8 cannot hold (half a surrogate pair): no file could keep it."""
-    try:
-        dump(entry).encode("utf-8")
-    except UnicodeEncodeError:
-        raise BrokenReply("unreadable_reply", raw) from None
-    return entry
-
-
-def read_completion(data, seed, allowance):
-    """The answer in a whole body, or BrokenReply naming what is wrong with it."""
-    raw = data.decode("utf-8", "replace")
-    try:
-        value = parse_json(data.decode("utf-8"), "reply")
-        if "error" in value:
-            raise BrokenReply("error_body", raw)
-        choice, usage = value["choices"][0], value.get("usage") or {}
-        message = choice["message"]
-        text, thought = message.get("content") or "", message.get("reasoning_content") or message.get("reasoning") or ""
-        calls = [{"function": call["function"]} for call in message.get("tool_calls") or ()]  # ids are random
-        prompt, answer = usage.get("prompt_tokens"), usage.get("completion_tokens")
-        text, thought = text + "", thought + ""
-    except (InputError, UnicodeDecodeError, LookupError, TypeError, AttributeError):
-        raise BrokenReply("unreadable_reply", raw) from None
-    if choice.get("finish_reason") not in ENDS:
-        raise BrokenReply("unknown_end", raw)
-    reason = ENDS[choice["finish_reason"]]
-    if type(prompt) is not int or type(answer) is not int or not prompt or answer > allowance:
-        raise BrokenReply("bad_counts", raw)
-    if reason == "length" and answer != allowance:
-        raise BrokenReply("bad_counts", raw)
     entry = {
         "seed": seed,
         "answer": text,
@@ -101,4 +110,10 @@ def read_completion(data, seed, allowance):
         "prompt_tokens": prompt,
         "answer_tokens": answer,
     }
-    return writable({**entry, "thinking": thought} if thought else entry, raw)
+    if thought:
+        entry["thinking"] = thought
+    try:
+        dump(entry).encode("utf-8")
+    except UnicodeEncodeError:  # half a surrogate pair
+        raise BrokenReply("unreadable_reply", raw) from None
+    return entry

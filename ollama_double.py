@@ -140,7 +140,12 @@ class Handler(BaseHTTPRequestHandler):
             return self.json(200, {"model": body["model"], "done": True, "done_reason": "load"})
         if self.fail_before(fault):
             return None
-        parts, last = self.reply(body, fault)
+        self.stream(*self.reply(body, fault), fault)
+        return None
+
+    def stream(self, parts, last, fault):
+        """Send the parts of a reply and its last line, each as a chunk, or break off where a fault says so."""
+        double = self.double
         self.send_response(200)
         self.send_header("Content-Type", "application/x-ndjson")
         self.send_header("Transfer-Encoding", "chunked")
@@ -148,16 +153,21 @@ class Handler(BaseHTTPRequestHandler):
         if fault == "huge":
             parts = [{"message": {"content": "x" * 65536}}] * 80
         for place, part in enumerate(parts):
-            if not self.chunk(json.dumps({"model": body["model"], "done": False, **part}).encode()):
-                return None
+            if not self.chunk(json.dumps({"model": last["model"], "done": False, **part}).encode()):
+                return
             if place == 0:
                 double.before_reply(self.number, "half")
                 if self.fail_amid(fault):
-                    return None
+                    return
+        self.change(fault)
         for line in [last] * (2 if fault == "two_last" else 1):
             self.chunk(json.dumps(line).encode().replace(b'"nan"', b"NaN"))
         self.wfile.write(b"0\r\n\r\n")
         double.before_reply(self.number, "said")
+
+    def change(self, fault):
+        """Become another server while an answer is under way."""
+        double = self.double
         if fault == "change_version":
             double.version = "0.33.0"
         if fault == "change_digest":
@@ -165,7 +175,6 @@ class Handler(BaseHTTPRequestHandler):
         if fault == "gone":
             double.tag = "away:latest"
         double.down = fault == "down"
-        return None
 
     def fail_before(self, fault):
         """Whether the reply was a fault without a stream."""

@@ -211,7 +211,8 @@ class OpenAI(unittest.TestCase):
         )
         self.assertEqual(model.identity, {"version": "b10488-aa", "digest": None, "meta": {"meta": {"n_params": 5}}})
         self.assertIn("weights", model.unverified)
-        self.assertEqual(model.runner_context(), 512)
+        self.assertEqual(model.running(), (512, []))
+        self.assertNotIn("ollama_digest", model.block)
         body = double.bodies[0]
         self.assertEqual(
             (body["temperature"], body["max_tokens"], body["repeat_penalty"], body["stream"]), (0.5, 96, 1.0, False)
