@@ -11,7 +11,7 @@ from datetime import datetime, timezone
 from command import InputError
 
 KINDS = ("user", "assistant", "tool_call", "tool_result", "compaction")
-REMEMBERED = 100_000  # ids of closed conversations; one that comes again after that many others is taken for a new one
+REMEMBERED = 10_000  # ids of closed conversations; one that comes again after that many others is taken for a new one
 
 
 def read_events(lines, path):

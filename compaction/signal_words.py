@@ -53,7 +53,7 @@ COMMANDS = frozenset(
     "request rerun reset resolve respect respond restart restore restrict return reuse revert review rewrite roll rotate run save scale "
     "schedule scope search send separate set ship show simplify skip sort spawn split stage start stay stick stop store strip "
     "suggest summarise summarize switch sync tag take target tell test touch track translate treat trim try turn undo "
-    "uninstall unpin update upgrade upload use validate verify wait warn wire work wrap write".split())
+    "cordon drain flush patch ping provision reimage uncordon uninstall unpin update upgrade upload use validate verify wait warn wire work wrap write".split())
 OUTPUT_LINE = re.compile(
     r"^\s*(?:[$>#%➜]\s|---|===|\+\+\+|@@|\d{4}-\d\d-\d\d|\d+[:|]|\[[\w :.-]+\]|at \S+[:(]|File \"|Traceback|\w*(?:Error|Exception|Warning)\b:|"
     r"(?:remote|fatal|hint|stderr|FAIL|PASS|ok|FAILED|ERROR|WARN|INFO|DEBUG|error|warning|npm)\b[:\s]|[{}\[\]();]+\s*$|[\w./-]+:\d+|\S+@\S+[:~]|[✓✗✔✘×])"

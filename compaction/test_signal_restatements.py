@@ -46,7 +46,7 @@ class Kinds(unittest.TestCase):
 
     def test_the_same_job_for_another_object_is_a_new_round(self):
         self.assertEqual(kind("review commit a1b2c3d and report findings only, by severity", "review commit e4f5a6b and report findings only, by severity"), "new round")
-        self.assertEqual(kind("drain node-01 and reimage it", "drain node-02 and reimage it"), "new round")
+        self.assertEqual(kind("drain node-01, reimage it and put it back into the pool", "drain node-02, reimage it and put it back into the pool"), "new round")
 
     def test_the_same_job_again_after_it_was_done_is_a_new_round(self):
         self.assertEqual(kind("run the whole test suite and commit", "run the whole test suite and commit"), "new round")

@@ -8,6 +8,7 @@ import tempfile
 import tracemalloc
 import unittest
 from pathlib import Path
+from unittest import mock
 
 from command import InputError, status_of
 from compaction.import_sessions import main as import_main
@@ -129,11 +130,12 @@ class Streams(unittest.TestCase):
         self.assertEqual(report["log"]["conversations begun midway"], 1)
 
     def test_memory_does_not_grow_with_the_number_of_conversations(self):
-        peaks, some = [], list(generate_log(3000))
-        for times in (1, 3):  # the same conversations under other names, so that the longest is as long
+        peaks, some = [], list(generate_log(1200))
+        for times in (2, 6):  # the same conversations under other names, so that the longest is as long
             log = [line for n in range(times) for line in lines({**e, "conversation_id": f"{n} {e['conversation_id']}"} for e in some)]
             tracemalloc.start()
-            find_signals(iter(log), "log")
+            with mock.patch("compaction.signal_log.REMEMBERED", 4), mock.patch("compaction.signals.SAMPLE", 2):  # full in both
+                find_signals(iter(log), "log")
             peaks.append(tracemalloc.get_traced_memory()[1])
             tracemalloc.stop()
         self.assertLess(peaks[1], 1.2 * peaks[0])
