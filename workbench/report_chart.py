@@ -60,7 +60,7 @@ def chart(title, budgets, series, top=None):
                 "points": points,
                 "dash": DASHES[number % len(DASHES)],
                 "path": " ".join(f"{'M' if place == 0 else 'L'}{px},{py}" for place, (px, py) in enumerate(points)),
-                "figures": ["none" if value is None else written(value, top) for value in line],
+                "figures": [written(value) for value in line],
             }
         )
     return {
@@ -92,6 +92,8 @@ def thin(ticks):
     return kept[::-1]
 
 
-def written(value, top):
-    """A value as the legend writes it: shares to three places, counts whole."""
-    return f"{value:.3f}" if top <= 1 else f"{value:,.0f}"
+def written(value):
+    """A value as the legend writes it: counts whole, shares to three places, means rounded."""
+    if value is None:
+        return "none"
+    return f"{value:,}" if isinstance(value, int) else f"{value:.3f}" if value <= 1 else f"{value:,.0f}"

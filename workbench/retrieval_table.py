@@ -99,6 +99,12 @@ def against(rows, baseline):
     }
 
 
+def pairs(rows, baseline):
+    """`against` over all conversations, and over the held-out ones, which no rule of this project was tuned on."""
+    held_out = [row for row in rows if row["split"] == "held_out"]
+    return {"all": against(rows, baseline), "held_out": against(held_out, baseline)}
+
+
 def bootstrap(sums, draws=DRAWS, seed=SEED):
     """The 95% percentile interval of the summed difference over the summed labels, conversations drawn anew."""
     draw, shares = random.Random(seed), []
@@ -145,7 +151,7 @@ def measure(path, names, budgets, baseline, jobs=1):
         levels[str(budget)] = {
             "evidence_alone_fits": evidence_fits(cases, budget, counter()),
             "strategies": {name: groups(rows[name]) for name in names},
-            "paired": {name: against(rows[name], rows[baseline]) for name in names if name != baseline},
+            "paired": {name: pairs(rows[name], rows[baseline]) for name in names if name != baseline},
         }
     return {
         "questions": len(cases),
@@ -159,6 +165,18 @@ def measure(path, names, budgets, baseline, jobs=1):
 
 def percent(part, whole):
     return f"{100 * part / whole:5.1f}" if whole else "    -"
+
+
+def pair_lines(by_split, baseline):
+    """The pairs of one selector against the baseline as lines."""
+    for split, pair in by_split.items():
+        low, high = pair["difference_interval"]
+        p = f"{pair['mcnemar_p']:.2g}" if pair["mcnemar_p"] else "under 1e-300"
+        yield (
+            f"against {baseline}, {split}: complete questions gained {pair['gained']}, lost {pair['lost']}, exact "
+            f"McNemar p {p}; labels {100 * low:+.1f} to {100 * high:+.1f} points "
+            f"(bootstrap over only {pair['conversations']} conversations)"
+        )
 
 
 def table(result):
@@ -179,13 +197,8 @@ def table(result):
             all_ = by_group["all"]
             failed = f"  {all_['errors']} failed" if all_["errors"] else ""
             yield f"{name:{wide}}  {shares}  {all_['complete_questions']:>9}  {all_['mean_input_tokens']:>8}{failed}"
-        for name, pair in level["paired"].items():
-            low, high = pair["difference_interval"]
-            yield (
-                f"{name:{wide}}  against {result['baseline']}: complete questions gained {pair['gained']}, "
-                f"lost {pair['lost']}, exact McNemar p {pair['mcnemar_p']:.2g}; labels {100 * low:+.1f} to "
-                f"{100 * high:+.1f} points (bootstrap over only {pair['conversations']} conversations)"
-            )
+        for name, by_split in level["paired"].items():
+            yield from (f"{name:{wide}}  {line}" for line in pair_lines(by_split, result["baseline"]))
         yield ""
     yield f"{'recall at k utterances':{wide}}  " + "  ".join(f"{cut:>5}" for cut in CUTS)
     for name, shares in result["recall_at"].items():
