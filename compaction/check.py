@@ -89,9 +89,9 @@ def measured(what, setting, counter):
     if isinstance(what, Path) and what.suffix == ".json":
         return read_result(what)
     fixtures, judge = setting["fixtures"], setting["judge"]
-    unplaced = 0
+    left_out = {"unplaced": 0, "unannotated": 0}
     if isinstance(what, Path):
-        contexts, unplaced = read_contexts(what, fixtures, counter.count)
+        contexts, left_out = read_contexts(what, fixtures, counter.count)
         about = {"name": what.name, "extractive": setting["extractive"], "sha256": file_hash(what)}
     else:
         about = find_compactor(what, setting["model"])
@@ -109,7 +109,7 @@ def measured(what, setting, counter):
         "counter": counter.profile(), "manifest_sha256": file_hash(tokenizer.MANIFEST),
         "fixtures": {"conversations": len(fixtures), "items": sum(len(one["must_survive"]) for one in fixtures),
                      "sha256": hashlib.sha256(dump(fixtures).encode("utf-8", "surrogatepass")).hexdigest()},
-        "judge": judge.about() if judge else None, "unplaced": unplaced,
+        "judge": judge.about() if judge else None, "left_out": left_out,
         **summarize(fixtures, contexts, decisions, setting["budget"], setting["gates"]),
     }
 

@@ -14,6 +14,8 @@ from strategies import turn_messages, words
 
 LONGEST = 320  # characters; a longer "sentence" is a log or a listing, which binds nobody
 ANSWERED = 0.6  # of a question's words in one later statement of the user's: then it is taken for answered
+TUNED_ON = ("bucket-region-move", "feature-store-flakes", "ledger-migration", "paging-misroute", "search-reindex",
+            "tls-rotation")  # every other shipped fixture by id; annotate.py measures on the rest
 PEOPLE, USER, TOOL = ("user", "assistant"), ("user",), ("tool",)
 RULES = (  # class, rule, whose messages, pattern
     ("constraint", "prohibition", USER,

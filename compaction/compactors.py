@@ -122,13 +122,13 @@ def without_block(instructions):
 
 
 def new_lines(turns, pinned):
-    """Lines for the binding statements of these turns, oldest first, none that is pinned already."""
-    seen, lines = set(pinned), []
+    """Lines for the binding statements of these turns, oldest first, none whose sentence is pinned already."""
+    seen, lines = {line.partition("] ")[2] for line in pinned}, []
     for found in classify(turns):
-        line = f"- [{found['class']}] {escape(found['text'])}"
-        if line not in seen:
-            seen.add(line)
-            lines.append(line)
+        text = escape(found["text"])
+        if text not in seen:  # a sentence that is of two classes is pinned once, under the first
+            seen.add(text)
+            lines.append(f"- [{found['class']}] {text}")
     return lines
 
 

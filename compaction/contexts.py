@@ -3,10 +3,11 @@
 Run:  not a script; `python -m compaction.check --contexts FILE.jsonl` uses it.
 Does not compact or check anything.
 
-A line is {"conversation_id", "compaction" (number, from 1), "messages"}, optionally "turn" (the user turn, from 1, at
-which it was made: items of earlier turns must be in it) and "opaque": true where it cannot be read (then messages may
+A line is {"conversation_id", "compaction" (number, from 1), "messages"}, optionally "turn" (the user turn, from 1, in
+which it was made: items of earlier turns and of that user's message were stated before it) and "opaque": true where it cannot be read (then messages may
 be []). Without a turn it is the one whose user message the context ends with; where that is no single turn, the last
 context of a conversation is checked for every item and an earlier one is counted as unplaced and not checked.
+A line of a conversation that no fixture describes is counted and not checked.
 The event log that import_sessions.py writes is read too: its compaction events are the contexts.
 """
 
@@ -18,9 +19,9 @@ FIELDS = ("conversation_id", "compaction", "messages", "turn", "opaque")
 
 
 def read_contexts(path, fixtures, count):
-    """(contexts as growth.py makes them, lines that could not be placed) from a file; InputError names the line."""
+    """(contexts as growth.py makes them, {"unplaced", "unannotated"}: lines not checked); InputError names the line."""
     known = {fixture["conversation_id"]: fixture for fixture in fixtures}
-    found, seen, events = [], set(), {}
+    found, seen, events, others = [], set(), {}, 0
     for number, line in enumerate(read_jsonl(path), 1):
         place = f"{path}: context {number}"
         if isinstance(line, dict) and "kind" in line:
@@ -28,7 +29,10 @@ def read_contexts(path, fixtures, count):
                 continue  # an event log holds more than the annotated conversations
             events[line["conversation_id"]] = events.get(line["conversation_id"], 0) + 1
             line = from_event(line, events[line["conversation_id"]])
-        check_context(line, place, known)
+        check_context(line, place)
+        if line["conversation_id"] not in known:
+            others += 1
+            continue
         key = line["conversation_id"], line["compaction"]
         if key in seen:
             raise InputError(f"{place}: compaction {key[1]} of {key[0]} stands twice; remove one")
@@ -38,7 +42,7 @@ def read_contexts(path, fixtures, count):
         raise InputError(f"{path}: no context of an annotated conversation; record some or name other --fixtures")
     placed = [one for line in sorted(found, key=lambda one: (one["conversation_id"], one["compaction"]))
               if (one := placed_context(line, found, known, count))]
-    return placed, len(found) - len(placed)
+    return placed, {"unplaced": len(found) - len(placed), "unannotated": others}
 
 
 def from_event(event, number):
@@ -50,21 +54,21 @@ def from_event(event, number):
             "messages": messages, "opaque": opaque or not messages}
 
 
-def check_context(line, place, known):
-    """Refuse a line that is no context, or one of a conversation that no fixture describes."""
+def check_context(line, place):
+    """Refuse a line that is no context."""
     if not isinstance(line, dict):
         raise InputError(f"{place}: is no JSON object; give conversation_id, compaction and messages")
     for field in line:
         if field not in FIELDS:
             raise InputError(f"{place}: field {field!r} is not one that anything reads; use {', '.join(FIELDS)}")
     name, number, turn = line.get("conversation_id"), line.get("compaction"), line.get("turn")
-    if name not in known:
-        raise InputError(f"{place}: no fixture has the conversation {name!r}; annotate it or remove the line")
+    if not isinstance(name, str):
+        raise InputError(f"{place}: conversation_id is {name!r}; give the fixture's")
     if isinstance(number, bool) or not isinstance(number, int) or number < 1:
         raise InputError(f"{place}: compaction is {number!r}; give its number, from 1")
     if turn is not None and (isinstance(turn, bool) or not isinstance(turn, int) or turn < 1):
         raise InputError(f"{place}: turn is {turn!r}; give the user turn it was made at, from 1, or leave it out")
-    messages = line.get("messages")
+    messages = line.get("messages", [] if line.get("opaque") else None)
     if not isinstance(messages, list) or not (messages or line.get("opaque")):
         raise InputError(f"{place}: messages must be a list of at least one message (or mark the line opaque)")
     for position, message in enumerate(messages, 1):
@@ -75,15 +79,15 @@ def check_context(line, place, known):
 
 def placed_context(line, lines, known, count):
     """The context with its turn and tokens, or None where nothing says which items were stated before it."""
-    fixture, opaque = known[line["conversation_id"]], bool(line.get("opaque"))
-    turn = line.get("turn") or ending_turn(line["messages"], fixture["history"])
+    fixture, opaque, messages = known[line["conversation_id"]], bool(line.get("opaque")), line.get("messages", [])
+    turn = line.get("turn") or ending_turn(messages, fixture["history"])
     last = max(one["compaction"] for one in lines if one["conversation_id"] == line["conversation_id"])
     if turn is None and line["compaction"] == last:
         turn = fixture["turns"] + 1
     if turn is None:
         return None
     return {"conversation_id": line["conversation_id"], "compaction": line["compaction"], "turn": turn,
-            "messages": line["messages"], "tokens": None if opaque else count(line["messages"]), "opaque": opaque}
+            "inside": line.get("turn") is not None, "messages": messages, "tokens": None if opaque else count(messages), "opaque": opaque}
 
 
 def ending_turn(messages, history):

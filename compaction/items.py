@@ -8,7 +8,7 @@ verdict   verbatim      its words stand in the context (free)
           absent        a compactor that only copies left neither, or the judge says so
           supported     the judge answers the probe rightly from the context
           unjudged      no judge, or none of its verdicts could be read
-          opaque        the context itself cannot be read
+          opaque        the context, or the part of it that would show the item, cannot be read
 judge     callable: {"probe", "expect", "context": text} -> {"verdict", ...} or None
 """
 
@@ -31,12 +31,12 @@ def check(item, history, context, extractive, judge=None):
     by: "text", "copy" (it can only have copied), "judge" or None; line: the part of the context that shows it, for a
     reader; key: what a recorded verdict is found by, where a judge is needed.
     """
-    if context.get("opaque"):
-        return {"verdict": "opaque", "by": None, "line": None, "key": None}
     texts = [text for message in context["messages"] for text in message_texts(message)]
     whole, turned = standing(item, history, texts)
     if whole:
         return {"verdict": "verbatim", "by": "text", "line": whole, "key": None}
+    if context.get("opaque"):  # what can be read of it has been: the rest may hold anything
+        return {"verdict": "opaque", "by": None, "line": None, "key": None}
     replaced = None if turned else standing_replaced(item, texts)
     if replaced:
         return {"verdict": "contradicted", "by": "text", "line": replaced, "key": None}

@@ -4,7 +4,7 @@ Run:  not a script; check.py uses it.
 Does not make contexts (growth.py, contexts.py), read files or compare results (comparison.py).
 
 result  {"compactor", "budget", "keep_share", "gates", "counter", "fixtures", "judge", "compliant", "rows",
-         "difficulties", "compactions", "unplaced", "lost", "decisions"}
+         "difficulties", "compactions", "left_out", "opaque", "never_checked", "lost", "missing_verdicts", "decisions"}
 decision  {"conversation_id", "item", "class", "tags", "compaction", "verdict", "by", "line", "key"}
 """
 
@@ -14,6 +14,7 @@ from compaction.fixtures import TAGS
 from compaction.comparison import missing
 from compaction.gates import GATES, build_rows, compliant, unknown
 from compaction.items import RETAINED, check
+from compaction.literals import stands
 
 
 def decide_items(fixtures, contexts, extractive, judge=None):
@@ -23,13 +24,20 @@ def decide_items(fixtures, contexts, extractive, judge=None):
     for context in contexts:
         fixture = by_id[context["conversation_id"]]
         for item in fixture["must_survive"]:
-            if item["turn"] < context["turn"]:
+            if stated(item, fixture, context):
                 found.append({
                     "conversation_id": fixture["conversation_id"], "item": item["id"], "class": item["class"],
                     "tags": item.get("tags", []), "compaction": context["compaction"],
                     **check(item, fixture["history"], context, extractive, judge),
                 })
     return found
+
+
+def stated(item, fixture, context):
+    """Whether an item was stated before a context was made. A compaction inside a turn comes after its user's words."""
+    if item["turn"] == context["turn"] and context.get("inside"):
+        return bool(stands(item["literal"], fixture["history"][item["turn"] - 1]["user"]))
+    return item["turn"] < context["turn"]
 
 
 def summarize(fixtures, contexts, decisions, budget, gates=GATES):

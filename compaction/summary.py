@@ -42,6 +42,8 @@ def make_summary(ask):
         newest_first = reversed(range(len(case["history"])))
         kept = take(case | {"instructions": ""}, count, newest_first, int(available(case) * RECENT_SHARE), stop=True)
         older = render(case | {"current": ""}, [n for n in range(len(case["history"])) if n not in kept])[:-1]
+        if not older:
+            return render(case, kept)
         text = ask(summary_prompt(older)).strip()
         if not text:
             raise InputError("the model gave no summary; raise its answer's allowance or use another model")

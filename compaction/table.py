@@ -130,10 +130,11 @@ def notes_on(result):
     opaque, late = result["opaque"], result["never_checked"]
     lines = []
     if opaque["contexts"]:
-        lines.append(f"opaque: {opaque['contexts']} contexts cannot be read: {opaque['decisions']} decisions, neither "
+        lines.append(f"opaque: {opaque['contexts']} contexts that cannot be read, or not wholly: {opaque['decisions']} decisions, neither "
                      "kept nor lost")
-    if result["unplaced"]:
-        lines.append(f"unplaced: {result['unplaced']} contexts say no turn and were not checked")
+    for name, reason in (("unplaced", "say no turn"), ("unannotated", "are of conversations without a fixture")):
+        if result["left_out"][name]:
+            lines.append(f"{name}: {result['left_out'][name]} contexts {reason} and were not checked")
     if late:
         lines.append(f"never checked (stated after the last compaction): {', '.join(late)}")
     return [""] + lines if lines else []

@@ -136,7 +136,7 @@ class Command(unittest.TestCase):
         path = self.write("contexts.jsonl", "\n".join(map(json.dumps, lines)))
         status, report, err = self.run_check("--contexts", str(path), "--extractive")
         self.assertEqual(status, 1)
-        self.assertIn("opaque: 1 contexts cannot be read: 4 decisions", err)
+        self.assertIn("opaque: 1 contexts that cannot be read, or not wholly: 4 decisions", err)
         self.assertEqual(report["candidate"]["opaque"], {"contexts": 1, "decisions": 4})
         self.assertEqual(report["candidate"]["rows"][0]["unknown"], 1)
 

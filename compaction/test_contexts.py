@@ -22,11 +22,17 @@ class Reading(unittest.TestCase):
             return read_contexts(path, [small_fixture()], count_words)
 
     def test_a_context_with_a_turn_is_checked_for_items_stated_before_it(self):
-        contexts, unplaced = self.read(line(turn=3))
+        contexts, left_out = self.read(line(turn=3), line(turn=3) | {"conversation_id": "another"})
         decisions = decide_items([small_fixture()], contexts, True)
         self.assertEqual([(one["item"], one["verdict"]) for one in decisions],
-                         [("small-1", "verbatim"), ("small-2", "absent")])
-        self.assertEqual(unplaced, 0)
+                         [("small-1", "verbatim"), ("small-2", "absent"), ("small-3", "absent")])
+        self.assertEqual(left_out, {"unplaced": 0, "unannotated": 1})
+
+    def test_a_compaction_inside_a_turn_comes_after_what_its_user_said_and_before_we_know_not_what_else(self):
+        for turn, wanted in ((1, ["small-1"]), (2, ["small-1"]), (3, ["small-1", "small-2", "small-3"])):
+            contexts, _ = self.read(line(turn=turn))
+            decisions = decide_items([small_fixture()], contexts, True)
+            self.assertEqual([one["item"] for one in decisions], wanted)  # small-2 is said by the assistant in turn 2
 
     def test_a_context_that_ends_with_one_user_turn_was_made_there(self):
         text = small_fixture()["history"][4]["user"]
@@ -34,12 +40,14 @@ class Reading(unittest.TestCase):
         self.assertEqual(contexts[0]["turn"], 5)
 
     def test_without_a_turn_the_last_is_checked_for_all_and_an_earlier_one_counted_apart(self):
-        contexts, unplaced = self.read(line(2), line(1))
+        contexts, left_out = self.read(line(2), line(1))
         self.assertEqual([(one["compaction"], one["turn"]) for one in contexts], [(2, 13)])
-        self.assertEqual(unplaced, 1)
+        self.assertEqual(left_out["unplaced"], 1)
 
     def test_an_opaque_context_gives_neither_passes_nor_fails(self):
-        contexts, _ = self.read(line(1, turn=5, opaque=True) | {"messages": []}, line(2, turn=9))
+        encrypted = line(1, turn=5, opaque=True)
+        del encrypted["messages"]
+        contexts, _ = self.read(encrypted, line(2, turn=9))
         decisions = decide_items([small_fixture()], contexts, False)
         self.assertEqual([one["verdict"] for one in decisions[:4]], ["opaque"] * 4)
         result = summarize([small_fixture()], contexts, decisions, {"context_limit": 70, "max_new_tokens": 8, "margin": 2})
@@ -57,7 +65,7 @@ class Reading(unittest.TestCase):
         self.assertEqual([(one["compaction"], one["turn"], one["opaque"]) for one in contexts], [(1, 4, False), (2, 9, True)])
 
     def test_refuses_lines_that_cannot_be_checked(self):
-        wrong = {"no fixture has": line() | {"conversation_id": "x"}, "compaction is": line(0), "turn is": line(turn=0),
+        wrong = {"conversation_id is": line() | {"conversation_id": 3}, "compaction is": line(0), "turn is": line(turn=0),
                  "messages must be": line() | {"messages": []}, "field 'note'": line(note=1), "no JSON object": [1],
                  "message 1: role": line() | {"messages": [{"role": "x", "content": ""}]},
                  "compaction is True": line() | {"compaction": True}}

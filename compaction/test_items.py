@@ -105,9 +105,15 @@ class Checking(unittest.TestCase):
                 self.assertEqual(verdict(PUSH, "Else.", judge=lambda _: reply), "unjudged")
 
     def test_a_context_that_cannot_be_read_is_opaque(self):
-        for messages in ([], [{"role": "user", "content": "push to main"}]):
+        for messages in ([], [{"role": "user", "content": "do not push to main"}], [{"role": "user", "content": "else"}]):
             decision = check(PUSH, HISTORY, {"messages": messages, "opaque": True}, True)
             self.assertEqual((decision["verdict"], decision["key"]), ("opaque", None))
+
+    def test_what_stands_in_the_readable_part_of_an_opaque_context_is_verbatim(self):
+        context = {"messages": [{"role": "user", "content": "push to main"}], "opaque": True}
+        self.assertEqual(check(PUSH, HISTORY, context, False)["verdict"], "verbatim")
+        replaced = {"messages": [{"role": "user", "content": "The cutover is on Friday."}], "opaque": True}
+        self.assertEqual(check(FRIDAY, HISTORY, replaced, False)["verdict"], "opaque")  # the rest may correct it
 
     def test_the_key_changes_with_probe_expected_answer_and_context(self):
         base = {"probe": "p", "expect": "e", "context": "c"}

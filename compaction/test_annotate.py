@@ -1,0 +1,214 @@
+"""Proposals, decisions and ranks: what a person decided is kept, and nothing is proposed twice."""
+
+import io
+import json
+import tempfile
+import unittest
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+
+
+from compaction import annotate, rank_sessions
+from compaction.classify import TUNED_ON, classify
+from compaction.conversation import turn_problem
+from compaction.fixtures import load_fixtures
+from compaction.recorded import read_conversation, turns
+
+
+def found_in(user="Hello there.", assistant="Fine.", later=()):
+    history = [{"user": user, "assistant": assistant}, *({"user": text, "assistant": "Fine."} for text in later)]
+    return [(one["class"], one["role"], one["text"]) for one in classify(history)]
+
+
+class Rules(unittest.TestCase):
+    def test_each_class_is_found_in_its_plain_form(self):
+        self.assertIn(("constraint", "user", "Never restart the primary."), found_in("Never restart the primary."))
+        self.assertIn(("constraint", "user", "The cap is 12 runners."), found_in("The cap is 12 runners."))
+        self.assertIn(("commitment", "assistant", "I'll send the report on Monday."),
+                      found_in(assistant="I'll send the report on Monday."))
+        self.assertIn(("open_question", "user", "Should we keep the old queue or drop it?"),
+                      found_in("Should we keep the old queue or drop it?"))
+        self.assertIn(("reference", "user", "Work on fix/route-tree please."), found_in("Work on fix/route-tree please."))
+
+    def test_a_hedged_approval_is_a_constraint(self):
+        text = "Merging is fine with me, but only once Dana has looked at it."
+        self.assertIn(("constraint", "user", text), found_in(text))
+
+    def test_who_asks_does_not_bind(self):
+        self.assertNotIn("constraint", [one[0] for one in found_in("Must we always do that by hand or not?")])
+
+    def test_a_question_that_a_later_turn_answers_is_not_open(self):
+        question = "Should we keep the old queue or drop it?"
+        self.assertNotIn("open_question", [one[0] for one in found_in(question, later=["We drop the old queue."])])
+        self.assertIn("open_question", [one[0] for one in found_in(question, later=["What is the old queue like?"])])
+
+    def test_a_name_is_proposed_where_it_first_stands(self):
+        history = [{"user": "Ticket OPS-12 is yours.", "assistant": "ok"}, {"user": "How is OPS-12?", "assistant": "ok"}]
+        self.assertEqual([one["turn"] for one in classify(history) if one["class"] == "reference"], [1])
+
+    def test_a_long_listing_binds_nobody(self):
+        self.assertEqual(found_in("must " * 100), [])
+
+    def test_recall_and_precision_are_measured_on_both_halves_and_hold(self):
+        measured = annotate.measure(load_fixtures())
+        self.assertEqual(set(measured["tuned"]["conversations"]), set(TUNED_ON))
+        self.assertFalse(set(measured["held_out"]["conversations"]) & set(TUNED_ON))
+        self.assertGreaterEqual(len(measured["held_out"]["conversations"]), 5)
+        for name in ("constraint", "commitment", "open_question"):
+            one = measured["held_out"]["classes"][name]
+            self.assertGreaterEqual(one["found"], 0.85 * one["items"], name)
+
+
+class Annotating(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.fixture, self.rejected = self.folder / "small.json", self.folder / "small.rejected.jsonl"
+        history = [{"user": "Do not push to main. The cap is 12 runners.", "assistant": "I'll write it on Monday."},
+                   {"user": "Go on.", "assistant": "Done."}]
+        self.conversation = {"conversation_id": "small", "history": history, "compactions": 2}
+
+    def decide(self, *answers):
+        """Review a fresh draft with these typed lines; (nothing is left open, what was shown)."""
+        lines, out = list(answers), io.StringIO()
+        draft = annotate.propose(self.conversation, annotate.read_rejected(self.rejected))
+        with redirect_stdout(out):
+            done = annotate.review(draft, self.fixture, self.rejected, lambda prompt: lines.pop(0))
+        return done, out.getvalue()
+
+    def test_a_confirmed_item_goes_to_a_fixture_that_loads(self):
+        self.decide("c", "May it push?", "No.", "q")
+        (fixture,) = load_fixtures([self.fixture])
+        self.assertEqual(fixture["must_survive"], [
+            {"id": "small-01", "class": "constraint", "turn": 1, "literal": "Do not push to main.",
+             "probe": "May it push?", "expect": "No."}])
+        self.assertEqual(fixture["compactions_expected"], 2)
+
+    def test_an_edited_item_has_the_persons_words(self):
+        self.decide("e", "Do not push to main", "", "May it push?", "No.", "q")
+        self.assertEqual(load_fixtures([self.fixture])[0]["must_survive"][0]["literal"], "Do not push to main")
+
+    def test_a_rejected_proposal_is_kept_and_not_proposed_again(self):
+        _, first = self.decide("r", "q")
+        self.assertIn("Do not push to main.", first)
+        self.assertEqual(json.loads(self.rejected.read_text())["literal"], "Do not push to main.")
+        _, again = self.decide("q")
+        self.assertNotIn("Do not push to main.", again)
+
+    def test_a_confirmed_item_is_not_asked_again_and_a_skipped_one_is(self):
+        self.decide("c", "May it push?", "No.", "s", "q")
+        _, again = self.decide("q")
+        self.assertNotIn("Do not push to main.", again)
+        self.assertIn("The cap is 12 runners.", again)
+
+    def test_says_when_nothing_is_left_open(self):
+        self.assertTrue(self.decide("r", "r", "r")[0])
+        self.assertFalse(Path(self.fixture).exists())
+
+    def test_what_the_loader_refuses_is_not_taken_and_loses_nothing(self):
+        self.decide("c", "May it push?", "No.", "c", "no question", "No.", "q")
+        self.assertEqual(len(load_fixtures([self.fixture])[0]["must_survive"]), 1)
+
+    def test_answers_that_end_early_keep_what_was_decided(self):
+        lines = iter(["c", "May it push?", "No."])
+        draft = annotate.propose(self.conversation)
+        with redirect_stdout(io.StringIO()), self.assertRaises(StopIteration):
+            annotate.review(draft, self.fixture, self.rejected, lambda prompt: next(lines))
+        self.assertEqual(len(load_fixtures([self.fixture])[0]["must_survive"]), 1)
+
+    def test_a_control_character_of_a_recorded_text_does_not_reach_the_terminal(self):
+        self.conversation["history"][0]["user"] = "Never do \x1b[2J that."
+        self.assertNotIn("\x1b", self.decide("q")[1])
+
+    def test_proposes_from_the_command_line(self):
+        path = self.folder / "conversation.json"
+        path.write_text(json.dumps({"conversation_id": "small", "history": self.conversation["history"]}))
+        out = io.StringIO()
+        with redirect_stdout(out):
+            annotate.main(["propose", str(path)])
+        draft = json.loads(out.getvalue())
+        self.assertEqual([one["class"] for one in draft["proposals"]], ["constraint", "constraint", "commitment"])
+
+
+LOG = [
+    {"conversation_id": "a", "turn": 1, "kind": "user", "content": "Never push."},
+    {"conversation_id": "a", "turn": 1, "kind": "assistant", "content": "Looking."},
+    {"conversation_id": "a", "turn": 1, "kind": "tool_call", "name": "run", "arguments": {"c": "ls"}, "call_id": "x"},
+    {"conversation_id": "a", "turn": 1, "kind": "tool_result", "call_id": "x", "content": "files"},
+    {"conversation_id": "a", "turn": 1, "kind": "tool_call", "name": "patch", "arguments": "*** text", "call_id": "x"},
+    {"conversation_id": "a", "turn": 1, "kind": "tool_result", "call_id": "lost", "content": "alone"},
+    {"conversation_id": "a", "turn": 1, "kind": "compaction", "content": "summary"},
+    {"conversation_id": "a", "turn": 1, "kind": "assistant", "content": "Done."},
+    {"conversation_id": "a", "turn": 2, "kind": "user", "content": None},
+    {"conversation_id": "b", "turn": 1, "kind": "user", "content": "Hello."},
+    {"conversation_id": "c", "turn": 1, "kind": "user", "content": "Hello."},
+    {"conversation_id": "c", "turn": 1, "kind": "compaction", "opaque": True},
+    {"conversation_id": "c", "turn": 1, "kind": "compaction", "opaque": True},
+]
+
+
+class Recorded(unittest.TestCase):
+    def test_events_become_turns_that_the_loader_takes(self):
+        history = turns([event for event in LOG if event["conversation_id"] == "a"])
+        calls = set()
+        self.assertEqual([turn_problem(turn, calls) for turn in history], [None, None])
+        self.assertEqual((history[0]["user"], history[0]["assistant"]), ("Never push.", "Done."))
+        self.assertIn("alone", [message["content"] for message in history[0]["messages"]])
+        self.assertIn({"input": "*** text"}, [call["function"]["arguments"] for message in history[0]["messages"]
+                                              for call in message.get("tool_calls", [])])
+
+    def test_a_log_of_several_conversations_needs_a_name(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "log.jsonl"
+            path.write_text("\n".join(map(json.dumps, LOG)))
+            self.assertEqual(read_conversation(path, "c")["compactions"], 2)
+            for name, told in ((None, "several conversations"), ("d", "no conversation 'd'")):
+                with self.assertRaisesRegex(ValueError, told):
+                    read_conversation(path, name)
+
+
+class Ranking(unittest.TestCase):
+    def rank(self, log=LOG, incidents=None):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "log.jsonl"
+            path.write_text("\n".join(map(json.dumps, log)))
+            return rank_sessions.rank([path], incidents or {})
+
+    def test_more_compactions_come_first_and_a_session_without_one_is_counted(self):
+        found = self.rank()
+        self.assertEqual([one["conversation_id"] for one in found["sessions"]], ["c", "a"])
+        self.assertEqual(found["never_compacted"], 1)
+        self.assertEqual(found["sessions"][1], {"conversation_id": "a", "file": "log.jsonl", "incidents": 0,
+                                                "compactions": 1, "constraints": 1, "turns": 2})
+
+    def test_a_reported_incident_outweighs_everything(self):
+        found = self.rank(incidents={"a": 1, "z": 2})
+        self.assertEqual([one["conversation_id"] for one in found["sessions"]], ["a", "c"])
+        self.assertEqual(found["unknown_incidents"], ["z"])
+
+    def test_constraints_then_length_then_id_break_ties(self):
+        def session(name, *texts):
+            return [{"conversation_id": name, "kind": "user", "content": text} for text in texts] + [
+                {"conversation_id": name, "kind": "compaction", "content": "s"}]
+
+        log = session("short", "Hi.") + session("long", "Hi.", "Hi.") + session("bound", "Never push.") + session("alike", "Hi.")
+        self.assertEqual([one["conversation_id"] for one in self.rank(log)["sessions"]], ["bound", "long", "alike", "short"])
+
+    def test_no_events_is_an_error_and_so_is_a_line_that_is_none(self):
+        self.assertRaisesRegex(ValueError, "no event", self.rank, [])
+        self.assertRaisesRegex(ValueError, "line 1", self.rank, [{"a": 1}])
+
+    def test_as_a_command(self):
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "log.jsonl").write_text("\n".join(map(json.dumps, LOG)))
+            (Path(folder) / "incidents.json").write_text('{"a": 3}')
+            out, err = io.StringIO(), io.StringIO()
+            with redirect_stdout(out), redirect_stderr(err):
+                rank_sessions.main([folder, "--incidents", str(Path(folder) / "incidents.json")])
+            self.assertEqual(json.loads(out.getvalue())["sessions"][0]["incidents"], 3)
+            self.assertIn("1 sessions never compacted", err.getvalue())
+
+
+if __name__ == "__main__":
+    unittest.main()
