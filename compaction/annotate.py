@@ -13,15 +13,14 @@ proposal  {"class", "turn", "role", "literal", "rule"}
 """
 
 import argparse
-import json
-import os
 import sys
 from pathlib import Path
 
-from command import InputError, dump, read_json, read_jsonl, run_command, write_json
+from command import InputError, dump, read_json, run_command, write_json
 
 from compaction.classify import TUNED_ON, classify
 from compaction.fixtures import CLASSES, SHIPPED, FixtureError, check_fixture, load_fixtures
+from compaction.journal import append_line, read_lines
 from compaction.literals import stands
 from compaction.recorded import read_conversation
 
@@ -102,11 +101,8 @@ def next_id(fixture):
 
 def reject(path, conversation, proposal):
     """Keep a rejected proposal, safe on the disk, so that it is not proposed again."""
-    line = {"conversation_id": conversation, **{key: proposal[key] for key in ("class", "turn", "literal", "rule")}}
-    with open(path, "a", encoding="utf-8", newline="\n") as file:
-        file.write(json.dumps(line, ensure_ascii=False) + "\n")
-        file.flush()
-        os.fsync(file.fileno())
+    fields = ("class", "turn", "literal", "rule")
+    append_line(path, {"conversation_id": conversation, **{field: proposal[field] for field in fields}})
 
 
 def read_rejected(path):
@@ -114,7 +110,7 @@ def read_rejected(path):
     if path is None or not path.exists():
         return set()
     try:
-        return {place(line) for line in read_jsonl(path)}
+        return {place(line) for _, line in read_lines(path)}
     except (KeyError, TypeError):
         raise InputError(f"{path}: is no file of rejected proposals; name another") from None
 

@@ -27,6 +27,7 @@ from compaction.measure import decide_items, summarize
 from compaction.named import file_hash, find_compactor
 from compaction.options import add_budget, add_judge, budget_of, judge_of
 from compaction.stats import resolution
+from compaction.verdicts import judge_quality
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
@@ -103,14 +104,18 @@ def measured(what, setting, counter):
     if not decisions:
         raise InputError(f"{what}: no item was stated before a compaction, so nothing was checked; use longer "
                          "conversations, a smaller budget or contexts of these conversations")
+    found = summarize(fixtures, contexts, decisions, setting["budget"], setting["gates"])
+    for row in found["rows"]:
+        if row.get("judged"):
+            row["judge"] = judge_quality(judge.card)
     return {
         "compactor": about, "budget": setting["budget"], "available_input": available({"budget": setting["budget"]}),
         "keep_share": None if isinstance(what, Path) else setting["keep_share"], "gates": setting["gates"],
         "counter": counter.profile(), "manifest_sha256": file_hash(tokenizer.MANIFEST),
         "fixtures": {"conversations": len(fixtures), "items": sum(len(one["must_survive"]) for one in fixtures),
-                     "sha256": hashlib.sha256(dump(fixtures).encode("utf-8", "surrogatepass")).hexdigest()},
+                     "sha256": fixtures_hash(fixtures)},
         "judge": judge.about() if judge else None, "left_out": left_out,
-        **summarize(fixtures, contexts, decisions, setting["budget"], setting["gates"]),
+        **found,
     }
 
 
@@ -153,6 +158,11 @@ def task_success(rate, runs):
         return resolution(rate, runs)
     except ValueError as error:
         raise InputError(str(error)) from None
+
+
+def fixtures_hash(fixtures):
+    """SHA-256 of a loaded fixture set as this project writes JSON: white space in a file changes nothing."""
+    return hashlib.sha256(dump(fixtures).encode("utf-8")).hexdigest()
 
 
 def code_hashes():

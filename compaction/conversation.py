@@ -19,6 +19,8 @@ def turn_problem(turn, calls):
     for field in ("user", "assistant"):
         if not isinstance(turn.get(field), str):
             return f"field {field!r} must be a text"
+    if half_pair(turn):
+        return f"holds half of a surrogate pair, {half_pair(turn)!r}, which UTF-8 cannot write"
     unknown = [field for field in turn if field not in ("user", "assistant", *TURN_OPTIONAL)]
     if unknown:
         return f"field {unknown[0]!r} is not a field that anything reads"
@@ -31,6 +33,16 @@ def turn_problem(turn, calls):
     if not turn["user"].strip() or not (turn["assistant"].strip() or messages):
         return "has a blank text"
     return between_problem(messages, calls)
+
+
+def half_pair(value):
+    """A text inside a JSON value that UTF-8 cannot hold, shortened, or None."""
+    for text in strings(value):
+        try:
+            text.encode("utf-8")
+        except UnicodeEncodeError as error:
+            return text[max(0, error.start - 10):error.start + 1]
+    return None
 
 
 def between_problem(messages, calls):
@@ -62,6 +74,8 @@ def message_problem(message):
     if not isinstance(message.get("content"), str):
         return "content must be a text"
     known = {"assistant": ("tool_calls",), "tool": ("tool_call_id", "name")}.get(message["role"], ())
+    if half_pair(message):
+        return f"holds half of a surrogate pair, {half_pair(message)!r}, which UTF-8 cannot write"
     unknown = [field for field in message if field not in ("role", "content", *known)]
     if unknown:
         return f"field {unknown[0]!r} does not belong in a message of role {message['role']}"
@@ -96,7 +110,7 @@ def message_texts(message):
 
 
 def strings(value):
-    """Every string inside a JSON value, in order, keys left out."""
+    """Every string inside a JSON value, in order; keys are no text of it."""
     if isinstance(value, str):
         return [value]
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else []

@@ -10,6 +10,18 @@ def count_words(messages, tools=None):
     return sum(len(message["content"].split()) for message in messages)
 
 
+class CountsWords:
+    """Double of tokenizer.Counter that splits at white space and knows one control token."""
+
+    count = staticmethod(count_words)
+
+    def profile(self):
+        return {"model": "double: words"}
+
+    def control_token(self, text):
+        return "<bos>" if "<bos>" in text else None
+
+
 def small_fixture(**changes):
     """A fixture of twelve turns with one item of each class; `changes` replace its fields."""
     history = [{"user": f"Step {n}: look at part {n} of the log please.", "assistant": f"Part {n} of the log is clean."}

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from command import InputError, dump, read_json, run_command
 
-from compaction.conversation import turn_problem, turn_texts
+from compaction.conversation import half_pair, turn_problem, turn_texts
 from compaction.literals import negated, sentence_before, stands
 
 SHIPPED = Path(__file__).parent / "fixtures"
@@ -77,6 +77,8 @@ def check_fixture(fixture, path):
         raise FixtureError(path, name, item, field, problem, remedy)
 
     check_fields(fixture, FIELDS, (), refuse)
+    if half_pair(fixture):
+        refuse(None, f"holds half of a surrogate pair, {half_pair(fixture)!r}", "write the whole character")
     if not text(fixture["conversation_id"]):
         refuse("conversation_id", "must be a text that is not blank", "name the conversation")
     check_history(fixture, refuse)
@@ -114,11 +116,14 @@ def check_history(fixture, refuse):
     history = fixture["history"]
     if not isinstance(history, list) or not history:
         refuse("history", "must be a list of at least one turn", "add the conversation")
-    calls = set()
+    calls, ids = set(), set()
     for number, turn in enumerate(history, 1):
         problem = turn_problem(turn, calls)
         if problem:
             refuse("history", f"turn {number}: {problem}", "correct the turn")
+        if turn.get("id") in ids:
+            refuse("history", f"turn {number}: the id {turn['id']!r} stands twice", "rename one")
+        ids |= {turn["id"]} if "id" in turn else set()
 
 
 def check_item(item, history, refuse):

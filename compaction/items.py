@@ -22,6 +22,7 @@ from compaction.literals import negated, sentence_at, sentence_before, speaks_of
 
 RETAINED = ("verbatim", "supported")
 UNKNOWN = ("unjudged", "opaque")
+LINE = 200  # characters of a context's line that a result keeps
 JUDGED = ("supported", "absent", "contradicted")
 
 
@@ -34,13 +35,13 @@ def check(item, history, context, extractive, judge=None):
     texts = [text for message in context["messages"] for text in message_texts(message)]
     whole, turned = standing(item, history, texts)
     if whole:
-        return {"verdict": "verbatim", "by": "text", "line": whole, "key": None}
+        return {"verdict": "verbatim", "by": "text", "line": shortened(whole), "key": None}
     if context.get("opaque"):  # what can be read of it has been: the rest may hold anything
         return {"verdict": "opaque", "by": None, "line": None, "key": None}
     replaced = None if turned else standing_replaced(item, texts)
     if replaced:
-        return {"verdict": "contradicted", "by": "text", "line": replaced, "key": None}
-    line = turned or nearest_line(item, texts)
+        return {"verdict": "contradicted", "by": "text", "line": shortened(replaced), "key": None}
+    line = shortened(turned or nearest_line(item, texts))
     if extractive and not turned:
         return {"verdict": "absent", "by": "copy", "line": line, "key": None}
     question = {"probe": item["probe"], "expect": item["expect"], "context": context_text(context["messages"])}
@@ -91,6 +92,11 @@ def nearest_line(item, texts):
             if shared > best:
                 best, line = shared, candidate.strip()
     return line
+
+
+def shortened(line):
+    """A line for a reader, cut where it goes on for ever."""
+    return line if line is None or len(line) <= LINE else line[:LINE] + "..."
 
 
 def context_text(messages):

@@ -15,15 +15,15 @@ A reply that could not be read counts as "unjudged" everywhere, apart from right
 import argparse
 import hashlib
 import json
-import os
 import sys
 from pathlib import Path
 
-from command import InputError, dump, progress, read_json, read_jsonl, run_command
+from command import InputError, dump, progress, read_json, run_command
 from modelkit.scoring import kappa
 
 from compaction.items import JUDGED
-from compaction.verdicts import find_judge, mend
+from compaction.journal import append_line, read_lines
+from compaction.verdicts import find_judge
 
 LABELS = Path(__file__).parent / "judge_labels.json"
 FIELDS = ("id", "probe", "expect", "context", "label")
@@ -126,17 +126,13 @@ def kept_answers(path, run):
     """(verdicts recorded by the same run, a function that adds one) for a file of answers; other runs' are refused."""
     known = {}
     if path.exists():
-        mend(path)
-        for line in read_jsonl(path):
+        for _, line in read_lines(path):
             if not isinstance(line, dict) or line.get("run") != run:
                 raise InputError(f"{path}: holds answers of another judge, prompt or set of labels; name another file")
             known[tuple(line["question"])] = line["verdict"]
 
     def keep(key, verdict):
-        with open(path, "a", encoding="utf-8", newline="\n") as file:
-            file.write(json.dumps({"run": run, "question": list(key), "verdict": verdict}, ensure_ascii=False) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+        append_line(path, {"run": run, "question": list(key), "verdict": verdict})
 
     return known, keep
 

@@ -8,13 +8,11 @@ says, the seed is its first; both stand in `identity`, which is what a record sa
 """
 
 import hashlib
-import json
-import os
 from pathlib import Path
 
-from command import InputError, dump, read_jsonl
+from command import InputError, dump
 
-from compaction.verdicts import mend
+from compaction.journal import append_line, read_lines
 
 GREEDY = {"temperature": 0.0}
 STEP = 256  # a server rounds its window up to this
@@ -52,8 +50,7 @@ def kept(ask, identity, path):
     """`ask` with each reply kept in a file of JSON lines as it comes; a request that stands there is not asked again."""
     path, known = Path(path), {}
     if path.exists():
-        mend(path)
-        for number, line in enumerate(read_jsonl(path), 1):
+        for number, line in read_lines(path):
             if not isinstance(line, dict) or set(line) != {"request", "reply"}:
                 raise InputError(f"{path}: line {number} is no kept reply; name another file")
             known[line["request"]] = line["reply"]
@@ -63,10 +60,7 @@ def kept(ask, identity, path):
         key = hashlib.sha256(dump(request).encode("utf-8", "surrogatepass")).hexdigest()
         if key not in known:
             known[key] = ask(messages, tools, num_predict)
-            with open(path, "a", encoding="utf-8", newline="\n") as file:
-                file.write(json.dumps({"request": key, "reply": known[key]}, ensure_ascii=False) + "\n")
-                file.flush()
-                os.fsync(file.fileno())
+            append_line(path, {"request": key, "reply": known[key]})
         return known[key]
 
     return asked

@@ -34,7 +34,7 @@ def row_lines(new, old, compared):
     titles = ["row", "value", "share", "95% interval", "gate", "state"] + (["incumbent", "change"] if old else [])
     cells = [titles]
     for row in new["rows"]:
-        cell = [row["name"], value(row), share(row), interval(row), gate(row), row["state"] + judged_note(row, new)]
+        cell = [row["name"], value(row), share(row), interval(row), gate(row), row["state"] + judged_note(row)]
         cells.append(cell + ([value(before[row["row"]]), changes.get(row["row"], "no gate")] if old else []))
     return columns(cells)
 
@@ -76,15 +76,9 @@ def gate(row):
     return f"at most {row['gate']}"
 
 
-def judged_note(row, result):
-    """What stands beside each judged row: how good its judge was measured to be."""
-    if not row.get("judged"):
-        return ""
-    card = result["judge"]["card"]
-    quality = "unmeasured judge" if card == "unmeasured" else (
-        f"judge agrees {card['agreement']['right']} of {card['agreement']['labels']}, kappa {card['kappa']:.2f}"
-        if card["kappa"] is not None else f"judge agrees {card['agreement']['right']} of {card['agreement']['labels']}")
-    return f" [{row['judged']} judged; {quality}]"
+def judged_note(row):
+    """What stands beside a judged row: how many decisions were judged, and how good the judge is."""
+    return f" [{row['judged']} judged; {row['judge']}]" if row.get("judged") else ""
 
 
 def difficulty_lines(new, old):

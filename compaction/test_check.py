@@ -13,21 +13,11 @@ import tokenizer
 from command import read_json, status_of
 
 from compaction import check
-from compaction.example import count_words, small_fixture
+from compaction.fixtures import load_fixtures
+from compaction.named import file_hash
+from compaction.example import CountsWords, small_fixture
 
 BUDGET = ["--context-limit", "70", "--max-new-tokens", "8", "--margin", "2"]
-
-
-class CountsWords:
-    """Double of tokenizer.Counter that splits at white space."""
-
-    count = staticmethod(count_words)
-
-    def profile(self):
-        return {"model": "double: words"}
-
-    def control_token(self, text):
-        return "<bos>" if "<bos>" in text else None
 
 
 def keeps_all(history, budget, count):
@@ -202,20 +192,40 @@ def prepared():
         return False
 
 
-@unittest.skipUnless(prepared(), "the tokenizer is not prepared; run: python prepare.py")
+RECORDED = ("notes", "ledger")  # both against recent
+AGAIN = "record it again: python -m compaction.check --compactor {} --against recent --record"
+
+
 class Recorded(unittest.TestCase):
+    @unittest.skipUnless(prepared(), "the tokenizer is not prepared; run: python prepare.py")
     def test_fresh_runs_on_the_shipped_fixtures_give_the_recorded_results(self):
-        for name in ("notes", "ledger"):
-            with self.subTest(name):
-                out = io.StringIO()
-                with redirect_stdout(out), redirect_stderr(io.StringIO()):
-                    check.main(["--compactor", name, "--against", "recent"])
-                if not (check.RESULTS / f"{name}-against-recent.json").exists():
-                    self.skipTest("not recorded yet")
-                recorded = read_json(check.RESULTS / f"{name}-against-recent.json")
-                fresh = json.loads(out.getvalue())
-                self.assertEqual(fresh, recorded, "record it again: python -m compaction.check --compactor "
-                                                  f"{name} --against recent --record")
+        for name in RECORDED:
+            out = io.StringIO()
+            with redirect_stdout(out), redirect_stderr(io.StringIO()):
+                check.main(["--compactor", name, "--against", "recent"])
+            recorded, fresh = read_json(check.RESULTS / f"{name}-against-recent.json"), json.loads(out.getvalue())
+            for part in fresh.keys() - {"code"}:
+                with self.subTest(f"{name}: {part}"):
+                    self.assertTrue(fresh[part] == recorded[part], AGAIN.format(name))
+
+    def test_the_recorded_hashes_match_their_files(self):
+        for name in RECORDED:
+            recorded = read_json(check.RESULTS / f"{name}-against-recent.json")
+            self.assertEqual(recorded["code"], check.code_hashes(), AGAIN.format(name))
+            self.assertEqual(recorded["candidate"]["fixtures"]["sha256"], check.fixtures_hash(load_fixtures()))
+            self.assertEqual(recorded["candidate"]["manifest_sha256"], file_hash(tokenizer.MANIFEST))
+
+    def test_next_to_nothing_is_left_unjudged_by_compactors_that_copy(self):
+        for name in RECORDED:
+            recorded = read_json(check.RESULTS / f"{name}-against-recent.json")
+            unjudged = sum(one["verdict"] == "unjudged" for one in recorded["candidate"]["decisions"])
+            self.assertLess(unjudged, 0.02 * len(recorded["candidate"]["decisions"]))
+
+    def test_every_item_of_the_shipped_fixtures_is_checked_at_some_compaction(self):
+        for name in RECORDED:
+            recorded = read_json(check.RESULTS / f"{name}-against-recent.json")
+            self.assertEqual(recorded["candidate"]["never_checked"], [])
+            self.assertTrue(all(count >= 2 for count in recorded["candidate"]["compactions"].values()))
 
 
 if __name__ == "__main__":

@@ -50,6 +50,8 @@ REFUSED = [  # path, value, words of the message
     (("history", 1, "messages", 0, "tool_calls", 0, "function", "arguments"), "{}", "must be an object, not str"),
     (("history", 1, "messages", 0, "tool_calls", 0, "type"), "tool", "a tool call is"),
     (("history", 1, "messages", 0, "content"), None, "content must be a text"),
+    (("history", 2, "user"), "half \ud83d of it", "half of a surrogate pair"),
+    ((*ITEM, "expect"), "half \ud83d of it", "half of a surrogate pair"),
     (("must_survive",), [], "at least one item"),
     ((*ITEM, "id"), DELETE, "item 'number 1': field 'id': is missing"),
     ((*ITEM, "id"), "small-2", "is given to two items"),
@@ -116,6 +118,12 @@ class Loader(unittest.TestCase):
             load_fixtures([one, self.write(small_fixture(), "again.json")])
         with self.assertRaisesRegex(FixtureError, "item 'small-1'"):
             load_fixtures([one, self.write(small_fixture(conversation_id="other"), "other.json")])
+
+    def test_refuses_two_turns_of_one_id(self):
+        fixture = small_fixture()
+        fixture["history"][0]["id"] = fixture["history"][3]["id"] = "t"
+        with self.assertRaisesRegex(FixtureError, "turn 4: the id 't' stands twice"):
+            load_fixtures([self.write(fixture)])
 
     def test_refuses_a_folder_without_fixtures(self):
         with self.assertRaisesRegex(ValueError, "no fixture"):

@@ -170,7 +170,7 @@ class Keeping(unittest.TestCase):
 
     def test_what_is_no_verdict_is_refused_with_its_line(self):
         for wrong in (self.line(verdict="yes"), {"key": "x"}, self.line() | {"key": "short"}, [1], self.line() | {"more": 1}):
-            with self.subTest(wrong), self.assertRaisesRegex(ValueError, "verdict 2"):
+            with self.subTest(wrong), self.assertRaisesRegex(ValueError, "line 2"):
                 self.write(self.line(), wrong)
                 read_verdicts(self.path)
 

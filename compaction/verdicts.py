@@ -10,12 +10,13 @@ another key and so no verdict.
 """
 
 import json
-import os
+from functools import partial
 from pathlib import Path
 
-from command import InputError, parse_json, read_json, read_text, write_text
+from command import InputError, read_json
 
 from compaction.items import JUDGED, question_key
+from compaction.journal import append_line, read_lines
 from compaction.named import code_hash, load_function
 
 FIELDS = ("key", "judge", "verdict", "answer", "problems")
@@ -62,7 +63,7 @@ def recorded_judge(name=None, path=None, card_path=None):
             raise InputError(f"{path}: holds verdicts of {len(identities)} judges; keep one judge to a file")
         identity = identities[0]
     known = {line["key"]: line for line in lines if line["judge"] == identity}
-    return RecordedJudge(identity, known, ask, appender(path) if ask and path else None,
+    return RecordedJudge(identity, known, ask, partial(append_line, path) if ask and path else None,
                          read_card(card_path, identity) if card_path else "unmeasured")
 
 
@@ -87,15 +88,9 @@ def read_verdicts(path):
 
     A last line that was cut off while it was written is no verdict: its question is asked again.
     """
-    lines = read_text(path).split("\n")
-    if torn(lines[-1]):
-        lines.pop()
     found = []
-    for number, text in enumerate(lines, 1):
-        if not text.strip():
-            continue
-        place = f"{path}: verdict {number}"
-        line = parse_json(text, place)
+    for number, line in read_lines(path):
+        place = f"{path}: line {number}"
         if not isinstance(line, dict) or set(line) != set(FIELDS):
             raise InputError(f"{place}: is no object with {', '.join(FIELDS)}; remove or correct it")
         if line["verdict"] is not None and line["verdict"] not in JUDGED:
@@ -106,35 +101,6 @@ def read_verdicts(path):
     return found
 
 
-def torn(tail):
-    """Whether the text after the last line end is the beginning of a line and no JSON."""
-    try:
-        return bool(tail.strip()) and not isinstance(json.loads(tail), dict)
-    except ValueError:
-        return True
-
-
-def mend(path):
-    """Leave the file with a line end at its end: a half-written last line goes, a whole one is ended."""
-    data = Path(path).read_bytes() if Path(path).exists() else b""
-    if data and not data.endswith(b"\n"):
-        start = data.rfind(b"\n") + 1
-        whole = data[:start] if torn(data[start:].decode("utf-8", "replace")) else data + b"\n"
-        write_text(path, whole.decode("utf-8"))
-
-
-def appender(path):
-    """A function that adds one verdict to the file and leaves it safe on the disk."""
-    def keep(line):
-        mend(path)
-        with open(path, "a", encoding="utf-8", newline="\n") as file:
-            file.write(json.dumps(line, ensure_ascii=False) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-
-    return keep
-
-
 def read_card(path, identity):
     """The card in a file, as judge_check.py prints it, if it is this judge's; InputError otherwise."""
     card = read_json(path)
@@ -143,3 +109,11 @@ def read_card(path, identity):
     if card["judge"] != identity:
         raise InputError(f"{path}: is the card of {card['judge']!r}, not of {identity!r}; measure this judge")
     return card
+
+
+def judge_quality(card):
+    """What stands beside each judged row: how good its judge was measured to be."""
+    if card == "unmeasured":
+        return "unmeasured judge"
+    kappa = "undefined" if card["kappa"] is None else f"{card['kappa']:.2f}"
+    return f"judge agrees on {card['agreement']['right']} of {card['agreement']['labels']}, kappa {kappa}"
