@@ -46,11 +46,14 @@ def read_contexts(path, fixtures, count):
 
 
 def from_event(event, number):
-    """The context that a compaction event left: its text as one user message."""
-    text = event.get("content") or ""
+    """The context that a compaction event left: its text as one user message.
+
+    The event's turn had begun when the compaction was made: items of that turn must be in it as well.
+    """
+    text, turn = event.get("content") or "", event.get("turn")
     opaque = bool(event.get("opaque"))
     messages = [{"role": "user", "content": text}] if text else []
-    return {"conversation_id": event["conversation_id"], "compaction": number, "turn": event.get("turn"),
+    return {"conversation_id": event["conversation_id"], "compaction": number, "turn": turn + 1 if isinstance(turn, int) else turn,
             "messages": messages, "opaque": opaque or not messages}
 
 

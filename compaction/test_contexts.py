@@ -62,7 +62,7 @@ class Reading(unittest.TestCase):
                {"conversation_id": "other", "turn": 4, "kind": "compaction", "content": "x"},
                {"conversation_id": "small", "turn": 9, "kind": "compaction", "content": None, "opaque": True}]
         contexts, _ = self.read(*log)
-        self.assertEqual([(one["compaction"], one["turn"], one["opaque"]) for one in contexts], [(1, 4, False), (2, 9, True)])
+        self.assertEqual([(one["compaction"], one["turn"], one["opaque"]) for one in contexts], [(1, 5, False), (2, 10, True)])
 
     def test_refuses_lines_that_cannot_be_checked(self):
         wrong = {"conversation_id is": line() | {"conversation_id": 3}, "compaction is": line(0), "turn is": line(turn=0),

@@ -45,7 +45,7 @@ class Pi(unittest.TestCase):
                 numbered = [{**line, "id": f"L{n}"} for n, line in enumerate(lines, 1)]
                 self.read(*numbered, {"type": "compaction", "timestamp": AT.format(5), "summary": "He counts.", **kept})
                 self.assertEqual([m["content"] for m in self.contexts[0]["messages"]], ["He counts.", "two", "2"])
-                self.assertEqual(self.contexts[0]["turn"], 2)
+                self.assertEqual(self.contexts[0]["turn"], 3)
 
     def test_unknown_shapes_are_counted(self):
         self.read(pi(1, "oracle", "x"), {"type": "vision", "timestamp": AT.format(2)}, pi(3, "assistant", [{"type": "dream"}]))

@@ -65,7 +65,7 @@ class CodexRollout(unittest.TestCase):
                            c.line("event_msg", {"type": "context_compacted"}))
         self.assertEqual([e["kind"] for e in events], ["user", "compaction"])
         self.assertEqual((events[1]["opaque"], "content" in events[1]), (True, False))
-        self.assertEqual(self.contexts, [{"conversation_id": "one", "compaction": 1, "turn": 1, "opaque": True,
+        self.assertEqual(self.contexts, [{"conversation_id": "one", "compaction": 1, "turn": 2, "opaque": True,
                                           "messages": [{"role": "user", "content": "fix it"}]}])
 
     def test_a_summary_in_clear_is_read_with_the_messages_kept(self):
