@@ -135,15 +135,18 @@ def run_groups(groups, work, jobs, scheduler):
             graded = {}
             for number in range(len(groups)):  # in order, so that of several errors the same one is told each time
                 graded.update(futures[number].result())
-        except BaseException:
-            executor.shutdown(wait=False, cancel_futures=True)
-            raise
+        finally:
+            for future in futures.values():
+                future.cancel()  # those that have not begun, when an error ends the run
     return graded
 
 
 @contextmanager
 def cluster(address):
-    """The executor of a Dask cluster; its workers have to run in this folder with the tokenizer prepared."""
+    """The executor of a Dask cluster, whose scheduler and workers have to find the lab's modules and its tokenizer.
+
+    Started by hand: PYTHONPATH=. dask scheduler, PYTHONPATH=. dask worker ADDRESS --nworkers 2 --nthreads 1
+    """
     try:
         from distributed import Client
     except ImportError:
@@ -153,7 +156,12 @@ def cluster(address):
     except (OSError, ValueError) as error:
         raise InputError(f"--scheduler {address}: no cluster answers: {error}; start one or drop the option") from None
     with client, client.get_executor() as executor:
-        yield executor
+        try:
+            yield executor
+        except (ImportError, RuntimeError) as error:  # what a cluster answers that cannot read the work
+            remedy = "start its scheduler and workers with PYTHONPATH set to this folder and the tokenizer prepared"
+            reason = " ".join(str(error).split())
+            raise InputError(f"--scheduler {address}: the cluster cannot run this: {reason}; {remedy}") from error
 
 
 def run_group(cases, names, path, budgets, manifest, checked, show=False):
