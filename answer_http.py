@@ -107,22 +107,23 @@ def exchange(method, url, body=None, first_s=LOOK_S, idle_s=LOOK_S, total_s=LOOK
 
 
 def read_body(reply, url, end):
-    """(bytes, whether they are the whole body) of a reply whose head is there, read until the moment `end`."""
-    from requests.exceptions import ChunkedEncodingError, ConnectionError
+    """(bytes, whether they are the whole body) of a reply whose head is there, read until the moment `end`.
+
+    By read1, which hands over what is there: what came before a break is kept to the byte.
+    """
+    from urllib3.exceptions import HTTPError, ReadTimeoutError
 
     data = bytearray()
     try:
-        for part in reply.iter_content(16384):
+        while part := reply.raw.read1(16384, decode_content=True):
             data += part
             if len(data) > MAX_BODY:
                 raise BrokenReply("too_large", data[:MAX_BODY].decode("utf-8", "replace"))
             if time.monotonic() > end:
                 raise Unavailable(f"{url}: the reply took too long in all; is the machine overloaded?")
-    except ChunkedEncodingError:
-        return bytes(data), False
-    except ConnectionError as error:  # requests gives a time-out between two parts this name, too
-        if "timed out" in str(error):
-            raise Unavailable(f"{url}: the reply stalled; is the server busy?") from None
+    except ReadTimeoutError:
+        raise Unavailable(f"{url}: the reply stalled; is the server busy?") from None
+    except HTTPError:
         return bytes(data), False
     return bytes(data), True
 

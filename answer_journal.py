@@ -76,20 +76,19 @@ class Journal:
         self.asides.append(line)
 
     def append(self, line):
-        """Write one whole line through to the disk, or leave the journal as it was and raise InputError."""
+        """Write one whole line through to the disk, or raise InputError, then for every further line as well."""
         data = json.dumps(line, ensure_ascii=False, allow_nan=False).encode("utf-8", "surrogatepass") + b"\n"
         with self.guard:
             if self.broken:
                 raise InputError(f"{self.path}: cannot be written any more; see the first complaint")
-            start = os.lseek(self.file, 0, os.SEEK_END)
             try:
+                os.lseek(self.file, 0, os.SEEK_END)
                 rest = memoryview(data)
                 while rest:
                     rest = rest[os.write(self.file, rest) :]
                 os.fsync(self.file)
             except OSError as error:
-                self.broken = True
-                os.ftruncate(self.file, start)
+                self.broken = True  # the torn line has to stay the last one: the next run cuts it off
                 raise InputError(
                     f"{self.path}: cannot be written: {error.strerror}; free some space and start again:"
                     " what was recorded is kept"

@@ -175,9 +175,9 @@ class AnswerModel:
     def send(self, body):
         """The answer that the server gives to one request, or BrokenReply."""
         url = f"{self.url}/api/chat"
-        status, data, whole = exchange("POST", url, body, *self.times)
+        status, data, _ = exchange("POST", url, body, *self.times)
         check_status(status, data, url)
-        return read_stream(data, whole, body["options"]["seed"], body["options"]["num_predict"])
+        return read_stream(data, body["options"]["seed"], body["options"]["num_predict"])
 
     def running(self):
         """(tokens of context that the loaded model has or None where nobody says, names of other loaded models)."""

@@ -13,11 +13,11 @@ from command import InputError, dump, parse_json
 ENDS = {"stop": "stop", "tool_calls": "stop", "length": "length"}  # of OpenAI's interface
 
 
-def read_stream(data, whole, seed, num_predict):
+def read_stream(data, seed, num_predict):
     """The answer in a streamed body of Ollama's, or BrokenReply naming what is wrong with it."""
     raw = data.decode("utf-8", "replace")
     texts, thoughts, calls, last = [], [], [], None
-    for part in stream_parts(data, whole, raw):
+    for part in stream_parts(data, raw):
         if "error" in part:
             raise BrokenReply("error_body", raw)
         message = part.get("message") or {}
@@ -35,13 +35,13 @@ def read_stream(data, whole, seed, num_predict):
     return whole_answer(seed, "".join(texts), calls, reason, counts, "".join(thoughts), num_predict, raw)
 
 
-def stream_parts(data, whole, raw):
+def stream_parts(data, raw):
     """The objects of a streamed body, one a line. A last line that was cut is left out; its absence tells."""
     lines = data.split(b"\n")
     last = lines.pop()  # behind the last line feed: nothing, or a line that may be cut
     for line in filter(bytes.strip, lines):
         yield parsed(line, raw)
-    if last.strip() and whole:
+    if last.strip():
         try:
             yield parsed(last, raw)
         except BrokenReply:

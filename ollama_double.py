@@ -24,7 +24,7 @@ from answer_model import MODEL
 STATUSES = {"400": 400, "404": 404, "429": 429, "500": 500, "503": 503}
 FAULTS = (
     *STATUSES,
-    *"refused hang reset stopped_stream error_line error_200 length empty blank think_field think_text "
+    *"refused hang reset cut_line stopped_stream error_line error_200 length empty blank think_field think_text "
     "tool_call cut_prompt long_prompt no_counts over_length short_length surrogate stall load html nan "
     "not_utf8 two_last huge redirect change_version change_digest gone down".split(),
 )
@@ -207,6 +207,9 @@ class Handler(BaseHTTPRequestHandler):
             self.drop()
         elif fault == "stopped_stream":
             self.wfile.write(b"0\r\n\r\n")  # ends in good order, without a last line: the repeat guard does so
+        elif fault == "cut_line":
+            self.wfile.write(b'40\r\n{"message": {"content": "half')
+            self.close_connection = True
         elif fault == "error_line":
             self.chunk(b'{"error": "context canceled"}')
             self.wfile.write(b"0\r\n\r\n")

@@ -19,6 +19,7 @@ class KeptAside(Recording):
         kinds = {
             "stopped_stream": "stopped_stream",
             "reset": "stopped_stream",
+            "cut_line": "stopped_stream",
             "error_line": "error_body",
             "error_200": "error_body",
             "no_counts": "bad_counts",
@@ -42,6 +43,8 @@ class KeptAside(Recording):
                 self.assertEqual(entries[1], {"seed": 2, "incomplete": kind})
                 self.assertEqual([line["why"] for line in asides], [kind] * answer_record.BROKEN_TRIES)
                 self.assertTrue(all(line["raw"] for line in asides))
+                if fault == "cut_line":  # kept to the byte
+                    self.assertTrue(asides[0]["raw"].endswith('{"message": {"content": "half'))
                 self.assertTrue(all("answer" in entry for entry in entries[:1] + entries[2:]))
 
     def test_real_outcomes_are_kept_as_they_came_and_not_asked_again(self):

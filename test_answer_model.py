@@ -149,7 +149,7 @@ class Blocks(unittest.TestCase):
 class OpenAIDouble(BaseHTTPRequestHandler):
     """A test double of a server with OpenAI's interface, as llama.cpp's: answers made up, counts by the stand-in."""
 
-    bodies, models, ollama, change = [], ["gemma4:e2b"], False, {}
+    bodies, models, ollama, change, cut = [], ["gemma4:e2b"], False, {}, None
 
     def log_message(self, *_):
         pass
@@ -182,7 +182,7 @@ class OpenAIDouble(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
-        self.wfile.write(data)
+        self.wfile.write(data[: self.cut] if self.command == "POST" else data)
 
 
 class OpenAI(unittest.TestCase):
@@ -248,6 +248,12 @@ class OpenAI(unittest.TestCase):
             with self.subTest(kind), self.assertRaises(BrokenReply) as caught:
                 answer_openai.OpenAIModel(MODEL, url).answer(MESSAGES, **SIZES)
             self.assertEqual(caught.exception.kind, kind)
+
+    def test_a_reply_that_breaks_off_is_named(self):
+        _, url = self.server(cut=40)
+        with self.assertRaises(BrokenReply) as caught:
+            answer_openai.OpenAIModel(MODEL, url).answer(MESSAGES, **SIZES)
+        self.assertEqual((caught.exception.kind, len(caught.exception.raw)), ("stopped_stream", 40))
 
     def test_thinking_is_kept_and_seen(self):
         message = {"role": "assistant", "content": "Mateo.", "reasoning_content": "Hm"}
