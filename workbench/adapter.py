@@ -19,6 +19,10 @@ from strategies import STRATEGIES, turn_messages
 from tokenizer import counter
 from workbench.openai_turns import MessageError, between, split_messages, text_of, turn_of
 
+EXAMPLE = """\
+example: echo '[{"role": "user", "content": "Hello"}]' > hello.local.json
+         python -m workbench.adapter hello.local.json --budget 100"""
+
 
 class BudgetError(InputError):
     """A budget too small for what must be sent: system messages, the current question and what follows it, tools."""
@@ -114,8 +118,8 @@ def plain(message):
 def main(argv=None):
     parser = argparse.ArgumentParser(
         description=__doc__.splitlines()[0],
-        epilog="example: python -m workbench.adapter conversation.json --budget 4096, where the file holds "
-        '[{"role": "user", "content": "Hello"}]',
+        epilog=EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("messages", type=Path, help='JSON: a list of OpenAI messages, or {"messages", "tools"}')
     parser.add_argument("--budget", type=int, required=True, metavar="N", help="input tokens")

@@ -18,6 +18,7 @@ from pathlib import Path
 from command import InputError, NotComparable, dump, read_json, run_command
 from compaction.stats import mcnemar, wilson
 from workbench.result_files import fact_name, graded, levels, read_evaluation
+from workbench.terminal import visible
 
 # What may differ between two reports: their strategies and what was found. All else has to be equal.
 FREE = {
@@ -193,41 +194,36 @@ def identity(report):
     return {key: report[key] for key in report if key.endswith("_sha256") or key == "case_set"}
 
 
-def tell(result):
-    """The result as text for a person, on standard error."""
+def told(result):
+    """The result as lines of text for a person."""
     for row in result["results"]:
         where = row["strategy"] + (f" at {row['budget']} tokens" if "budget" in row else "")
         for unit, figures in row["paired"].items():
             name = "cases complete" if unit == "cases" else "facts found"
-            print(
+            yield (
                 f"{where}: {name} {figures['found_recorded']} -> {figures['found_fresh']} of {figures['total']}, "
-                f"gained {figures['gained']}, lost {figures['lost']}, exact McNemar p {figures['mcnemar_p']:.3g}",
-                file=sys.stderr,
+                f"gained {figures['gained']}, lost {figures['lost']}, exact McNemar p {figures['mcnemar_p']:.3g}"
             )
         for change in ("gained", "stale gone", "lost", "stale", "over budget"):
             for item in row[change]:
-                print(f"  {change}: {item['case']}: {item.get('fact', 'the whole request')}", file=sys.stderr)
+                yield f"  {change}: {item['case']}: {item.get('fact', 'the whole request')}"
         for name in row["not_graded"]:
-            print(f"  not graded: {name}: a selector failed there", file=sys.stderr)
+            yield f"  not graded: {name}: a selector failed there"
     least = result["smallest_difference"]
     reach = "" if least["within_reach"] else f", which {least['cases']} cases cannot have"
-    print(
-        f"the least this set could have shown: {least['discordant_pairs']} discordant cases on one side{reach}",
-        file=sys.stderr,
-    )
+    yield f"the least this set could have shown: {least['discordant_pairs']} discordant cases on one side{reach}"
     for entry in result["allowed"]:
-        print(f"allowed: {entry['change']} in {entry['case']}, {entry['strategy']}: {entry['why']}", file=sys.stderr)
+        yield f"allowed: {entry['change']} in {entry['case']}, {entry['strategy']}: {entry['why']}"
     for entry in result["allowed_unused"]:
-        print(
-            f"allowed, but did not happen: {entry['change']} in {entry['case']}, {entry['strategy']}", file=sys.stderr
-        )
-    print(f"{result['decision']}: {len(result['blocking'])} changes that nothing allows", file=sys.stderr)
+        yield f"allowed, but did not happen: {entry['change']} in {entry['case']}, {entry['strategy']}"
+    yield f"{result['decision']}: {len(result['blocking'])} changes that nothing allows"
 
 
 def main(argv=None):
     parser = argparse.ArgumentParser(
         description=__doc__.splitlines()[0],
         epilog="example: python -m workbench.compare evaluation-result.json evaluation-result.json",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("recorded", type=Path, help="the report that evaluate.py gave before the change")
     parser.add_argument("fresh", type=Path, help="the report that it gives now")
@@ -245,7 +241,8 @@ def main(argv=None):
     recorded, fresh = read_evaluation(args.recorded), read_evaluation(args.fresh)
     result = compare(recorded, fresh, args.pair, read_allowed(args.allow))
     sys.stdout.write(dump(result))
-    tell(result)
+    for line in told(result):
+        print(visible(line, 500), file=sys.stderr)
     return {"safe": 0, "blocked": 1, "undecided": 3}[result["decision"]]
 
 

@@ -10,6 +10,7 @@ error. A chat log has no labels: `python -m workbench.label_cases` adds them. Ke
 """
 
 import argparse
+import json
 import sys
 from collections import Counter
 from pathlib import Path
@@ -19,9 +20,14 @@ from workbench.chat_log import import_chat
 from workbench.locomo import import_locomo
 from workbench.longmemeval import import_longmemeval
 from workbench.mask import mask_values
+from workbench.terminal import visible
 
 FIELDS = ("id", "split", "kind", "instructions", "current", "history", "budget", "required", "stale")
 MAX_NEW_TOKENS = 256
+SAID = [{"role": "user", "content": "The port is 80."}, {"role": "user", "content": "Which port?"}]
+EXAMPLE = f"""\
+example: echo '{json.dumps({"messages": SAID})}' > chat.local.jsonl
+         python -m workbench.import_cases chat chat.local.jsonl > chat.local.json"""
 
 
 def case_set(histories, cases, budget):
@@ -50,12 +56,12 @@ def tell(cases, losses, masked):
     facts = sum(len(case["required"]) for case in cases)
     print(f"{len(cases)} cases with {facts} facts to find", file=sys.stderr)
     for kind, number in Counter(case["kind"] for case in cases).items():
-        print(f"  {number} {kind}", file=sys.stderr)
+        print(f"  {number} {visible(kind)}", file=sys.stderr)
     for what, number in Counter(loss["what"] for loss in losses).items():
         print(f"{number} times {what}:", file=sys.stderr)
         for loss in losses:
             if loss["what"] == what:
-                print(f"  {loss['where']}: {loss['detail']}", file=sys.stderr)
+                print(f"  {visible(loss['where'])}: {visible(loss['detail'])}", file=sys.stderr)
     for what, number in masked.items():
         print(f"masked: {number} different {what}", file=sys.stderr)
 
@@ -63,7 +69,8 @@ def tell(cases, losses, masked):
 def main(argv=None):
     parser = argparse.ArgumentParser(
         description=__doc__.splitlines()[0],
-        epilog="example: python -m workbench.import_cases locomo locomo10.json > locomo.local.json",
+        epilog=EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("format", choices=("locomo", "longmemeval", "chat"))
     parser.add_argument("file", type=Path, help="the file as its authors publish it; for chat, JSON lines")

@@ -21,13 +21,15 @@ from command import InputError, parse_json, read_json, read_text, run_command, w
 from modelkit.retrieval import Bm25Index
 from modelkit.segments import split_sentences
 from strategies import turn_messages
+from workbench.terminal import visible
 
 ANSWERS = """\
 answers  1 4      these are required          s 2     this one is stale (replaced later)
          /words   other candidates, by words  t 3     show the whole turn of candidate 3
          n        nothing to find: leave the case out       u  undo the case before       q  stop, all is kept
 
-example: python -m workbench.label_cases traffic.local.json labelled.local.json
+A set to try it on is made by the example of workbench.import_cases --help.
+example: python -m workbench.label_cases chat.local.json labelled.local.json
 """
 CANDIDATES, WIDTH = 9, 160
 HELP = "numbers: required; s N: stale; /words: search; t N: whole turn; n: nothing; u: undo; q: stop; Enter: next"
@@ -53,12 +55,6 @@ def candidates(history, words, known=None):
     scores = Bm25Index([one["text"] for one in known]).scores(words)
     best = sorted((place for place, score in scores.items() if score > 0), key=lambda place: (-scores[place], -place))
     return [known[place] for place in (best or range(len(known) - 1, -1, -1))][:CANDIDATES]
-
-
-def visible(text, width=WIDTH):
-    """A text on one line, with control characters written out, so that it cannot steer the terminal."""
-    line = "".join(sign if sign.isprintable() else " " if sign in "\n\t" else repr(sign)[1:-1] for sign in text)
-    return line if len(line) <= width else line[: width - 1] + "…"
 
 
 def read_answer(text, shown):
@@ -91,7 +87,7 @@ def label(case, history, ask, say):
     chosen = {"required": list(case["required"]), "stale": list(case["stale"])}
     known = sentences(history)
     shown = candidates(history, case["current"], known)
-    say(f"\n{case['id']}\nquestion: {visible(case['current'], 600)}")
+    say(f"\n{visible(case['id'])}\nquestion: {visible(case['current'], 600)}")
     show(shown, say)
     while True:
         try:
@@ -124,7 +120,7 @@ def label(case, history, ask, say):
 def show(shown, say):
     """The numbered candidates."""
     for number, one in enumerate(shown, 1):
-        say(f"  {number}  turn {one['turn']}, {one['role']}: {visible(one['text'])}")
+        say(f"  {number}  turn {visible(one['turn'])}, {one['role']}: {visible(one['text'], WIDTH)}")
 
 
 def read_set(path):

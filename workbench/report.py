@@ -77,6 +77,7 @@ def main(argv=None):
     parser = argparse.ArgumentParser(
         description=__doc__.splitlines()[0],
         epilog="example: python -m workbench.report evaluation-result.json > report.html",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("results", type=Path, nargs="+", metavar="RESULT", help="a recorded result, JSON")
     parser.add_argument("--markdown", action="store_true", help="a summary for a pull request instead of the page")

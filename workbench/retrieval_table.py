@@ -214,7 +214,9 @@ def main(argv=None):
     every = [*STRATEGIES, *SELECTORS]
     parser = argparse.ArgumentParser(
         description=__doc__.splitlines()[0],
-        epilog="example: python -m workbench.retrieval_table locomo10.json > locomo.local.json",
+        epilog="LoCoMo: github.com/snap-research/locomo, data/locomo10.json\n"
+        "example: python -m workbench.retrieval_table locomo10.json > locomo.local.json",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("file", type=Path, help="locomo10.json as its authors publish it")
     parser.add_argument("--strategies", default=",".join(every), metavar="NAME,…", help="default: %(default)s")

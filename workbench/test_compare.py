@@ -198,6 +198,11 @@ class Command(unittest.TestCase):
             self.assertEqual(json.loads(out)["decision"], "blocked" if wanted else "safe")
         self.assertIn("lost: one: the port is 80", err)
 
+    def test_a_fact_cannot_steer_the_terminal(self):
+        _, _, err = self.run_files(report(row("one")), report(row("one", ["\x1b[2J\nsafe: 0 changes"])))
+        self.assertNotIn("\x1b", err)
+        self.assertFalse([line for line in err.splitlines() if line.startswith("safe")])
+
     def test_not_comparable_is_three_with_the_reason_and_no_output(self):
         status, out, err = self.run_files(report(row("one")), report(row("one"), grader="other"))
         self.assertEqual((status, out, len(err.splitlines())), (3, "", 1))

@@ -11,7 +11,8 @@ from unittest import mock
 
 from cases import load_cases
 from command import InputError, status_of
-from workbench.label_cases import candidates, main, read_answer, visible
+from workbench.label_cases import candidates, main, read_answer
+from workbench.terminal import visible
 
 HISTORY = [
     {"id": "1", "user": "We chose Redis. The weather is fine.", "assistant": "Noted."},

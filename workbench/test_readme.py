@@ -1,0 +1,83 @@
+"""What a reader would paste and find broken: an example that fails, a command without help or without an example."""
+
+import contextlib
+import importlib
+import io
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+from command import status_of
+from prepare import folder
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent
+
+
+def commands():
+    """Names of the folder's modules that can be run."""
+    texts = {path.stem: path.read_text(encoding="utf-8") for path in sorted(HERE.glob("*.py"))}
+    return [name for name, text in texts.items() if "run_command(main)" in text and not name.startswith("test_")]
+
+
+class Readme(unittest.TestCase):
+    def setUp(self):
+        self.text = (HERE / "README.md").read_text(encoding="utf-8")
+
+    def test_every_command_is_in_the_table_and_every_script_of_the_table_exists(self):
+        named = re.findall(r"^\| `(\w+)\.py` \|", self.text, re.MULTILINE)
+        self.assertEqual(sorted(named), commands())
+
+    @unittest.skipUnless((folder() / "tokenizer.json").exists(), "the tokenizer is not prepared: python prepare.py")
+    def test_the_example_runs_as_it_stands_and_does_what_its_comment_says(self):
+        (example,) = re.findall(r"```python\n(.*?)```", self.text, re.DOTALL)
+        out, names = io.StringIO(), {}
+        with contextlib.redirect_stdout(out):
+            exec(compile(example, "README.md", "exec"), names)
+        self.assertEqual(out.getvalue().strip(), "['system', 'user', 'assistant', 'tool', 'assistant', 'user']")
+        self.assertFalse(any("lunch" in message["content"] for message in names["request"]))
+
+    def test_options_named_in_the_readme_exist(self):
+        helps = "".join(shown(name) for name in commands()) + "--cases --budget"
+        for option in re.findall(r"--[a-z]+", self.text):
+            self.assertIn(option, helps)
+
+
+def shown(name):
+    """The help of a command."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        status_of(importlib.import_module(f"workbench.{name}").main, ["--help"])
+    return out.getvalue()
+
+
+class Help(unittest.TestCase):
+    def test_every_command_shows_an_example_of_itself(self):
+        for name in commands():
+            with self.subTest(name):
+                self.assertRegex(shown(name), rf"(?s)example: .*python -m workbench\.{name}")
+
+    @unittest.skipUnless((folder() / "tokenizer.json").exists(), "the tokenizer is not prepared: python prepare.py")
+    @unittest.skipUnless(shutil.which("sh"), "no POSIX shell to paste into")
+    def test_the_examples_run_as_they_stand(self):
+        with tempfile.TemporaryDirectory() as place:
+            for name in ("evaluation-result.json", "cases.json"):
+                shutil.copy(ROOT / name, place)
+            for name in ("adapter", "compare", "report", "import_cases", "label_cases"):
+                example = shown(name).rpartition("example: ")[2].replace("python -m", f"{sys.executable} -m")
+                with self.subTest(name):
+                    done = subprocess.run(
+                        ["sh", "-ec", example], cwd=place, input="1\n\n", capture_output=True, text=True,
+                        encoding="utf-8", timeout=60, env={**os.environ, "PYTHONPATH": str(ROOT)},
+                    )  # fmt: skip
+                    self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertTrue((Path(place) / "labelled.local.json").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
