@@ -26,11 +26,13 @@ def read_pairs(path):
     value = read_json(path)
     pairs = value.get("pairs") if isinstance(value, dict) else None
     if not isinstance(pairs, list) or not pairs:
-        raise InputError(f"{path}: no list of pairs; give {{\"pairs\": [{{id, earlier, later, label}}]}}")
+        raise InputError(f'{path}: no list of pairs; give {{"pairs": [{{id, earlier, later, label}}]}}')
     ids = set()
     for number, pair in enumerate(pairs, 1):
         place = f"{path}: pair {number}"
-        if not isinstance(pair, dict) or any(not isinstance(pair.get(f), str) or not pair[f].strip() for f in ("id", "earlier", "later")):
+        if not isinstance(pair, dict) or any(
+            not isinstance(pair.get(f), str) or not pair[f].strip() for f in ("id", "earlier", "later")
+        ):
             raise InputError(f"{place}: id, earlier and later must be texts; correct it")
         if pair.get("label") not in LABELS:
             raise InputError(f"{place}: label is {pair.get('label')!r}; use one of {', '.join(LABELS)}")
@@ -62,15 +64,23 @@ def measure(pairs):
             wrong.append(pair["id"])
     right = table["restates", "restates"]
     there = right + len(missed)
-    return {"pairs": len(pairs), "restates": there, "found": right, "false_alarms": len(wrong),
-            "precision": right / (right + len(wrong)) if right + len(wrong) else None, "recall": right / there if there else None,
-            "table": [{"label": label, "told": kind, "pairs": n} for (label, kind), n in sorted(table.items())],
-            "missed": missed, "wrongly_taken": wrong}
+    return {
+        "pairs": len(pairs),
+        "restates": there,
+        "found": right,
+        "false_alarms": len(wrong),
+        "precision": right / (right + len(wrong)) if right + len(wrong) else None,
+        "recall": right / there if there else None,
+        "table": [{"label": label, "told": kind, "pairs": n} for (label, kind), n in sorted(table.items())],
+        "missed": missed,
+        "wrongly_taken": wrong,
+    }
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0],
-                                     epilog="example: python -m compaction.restatement_check")
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0], epilog="example: python -m compaction.restatement_check"
+    )
     parser.add_argument("pairs", nargs="?", default=SHIPPED, help="JSON file of pairs (default: the shipped ones)")
     args = parser.parse_args(argv)
     pairs = read_pairs(args.pairs)
@@ -81,7 +91,10 @@ def main(argv=None):
     by_id = {pair["id"]: pair for pair in pairs}
     for kind in ("missed", "wrongly_taken"):
         for name in report["all"][kind]:
-            print(f"{kind.replace('_', ' ')}: {name}: {by_id[name]['later'][:100]!r} after {by_id[name]['earlier'][:80]!r}", file=sys.stderr)
+            print(
+                f"{kind.replace('_', ' ')}: {name}: {by_id[name]['later'][:100]!r} after {by_id[name]['earlier'][:80]!r}",
+                file=sys.stderr,
+            )
     return 0
 
 

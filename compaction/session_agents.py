@@ -6,23 +6,68 @@ Not a script: import_sessions.py picks by content.
 from compaction.session_codex import arguments
 from compaction.session_log import compaction, event, own_words, text_of
 
-PI_QUIET = {"session", "model_change", "thinking_level_change", "label", "session_info", "custom", "branch_summary", "queue",
-            "active_tools_change", "leaf"}
-COPILOT_QUIET = ("hook.", "session.", "permission.", "subagent.", "skill.", "system.", "pending_messages.", "model.", "mcp.",
-                 "user_input.", "external_tool.", "command.", "elicitation.", "exit_plan_mode.", "capabilities.", "commands.",
-                 "sampling.", "auto_mode_switch.")
-COPILOT_KNOWN = {"assistant.turn_start", "assistant.turn_end", "assistant.intent", "assistant.usage", "assistant.idle",
-                 "assistant.reasoning", "assistant.reasoning_delta", "assistant.message_delta", "assistant.message_start",
-                 "assistant.streaming_delta", "tool.execution_partial_result", "tool.execution_progress",
-                 "tool.user_requested"}
+PI_QUIET = {
+    "session",
+    "model_change",
+    "thinking_level_change",
+    "label",
+    "session_info",
+    "custom",
+    "branch_summary",
+    "queue",
+    "active_tools_change",
+    "leaf",
+}
+COPILOT_QUIET = (
+    "hook.",
+    "session.",
+    "permission.",
+    "subagent.",
+    "skill.",
+    "system.",
+    "pending_messages.",
+    "model.",
+    "mcp.",
+    "user_input.",
+    "external_tool.",
+    "command.",
+    "elicitation.",
+    "exit_plan_mode.",
+    "capabilities.",
+    "commands.",
+    "sampling.",
+    "auto_mode_switch.",
+)
+COPILOT_KNOWN = {
+    "assistant.turn_start",
+    "assistant.turn_end",
+    "assistant.intent",
+    "assistant.usage",
+    "assistant.idle",
+    "assistant.reasoning",
+    "assistant.reasoning_delta",
+    "assistant.message_delta",
+    "assistant.message_start",
+    "assistant.streaming_delta",
+    "tool.execution_partial_result",
+    "tool.execution_progress",
+    "tool.user_requested",
+}
 
 
 def pi_is_record(value):
     kind = value.get("type")
     if kind == "session":
         return "cwd" in value and "id" in value
-    return kind == "message" and isinstance(value.get("message"), dict) and "role" in value["message"] \
-        and "uuid" not in value and "sessionId" not in value or kind in PI_QUIET | {"compaction"} and "timestamp" in value
+    return (
+        kind == "message"
+        and isinstance(value.get("message"), dict)
+        and "role" in value["message"]
+        and "uuid" not in value
+        and "sessionId" not in value
+        or kind in PI_QUIET | {"compaction"}
+        and "timestamp" in value
+    )
 
 
 def pi_session_id(record):
@@ -96,8 +141,14 @@ def pi_reply(content, time, tally):
             else:
                 tally.left_out("empty text")
         elif kind == "toolCall":
-            yield event("tool_call", time, name=block.get("name"), arguments=arguments(block.get("arguments")),
-                        call_id=block.get("id"), reply_key=key)
+            yield event(
+                "tool_call",
+                time,
+                name=block.get("name"),
+                arguments=arguments(block.get("arguments")),
+                call_id=block.get("id"),
+                reply_key=key,
+            )
         elif kind == "thinking":
             tally.left_out("thinking")
         else:
@@ -111,7 +162,7 @@ def pi_left(kept, record):
         index = next((n for n, (line_id, _) in enumerate(kept) if line_id == first), len(kept))
     if not isinstance(index, int) or isinstance(index, bool):
         index = len(kept)
-    return [found for _, events in kept[max(index, 0):] for found in events]
+    return [found for _, events in kept[max(index, 0) :] for found in events]
 
 
 def as_messages(events):
@@ -123,7 +174,11 @@ def as_messages(events):
             messages.append({"role": kind, "content": found["content"]})
         elif kind == "tool_call":
             given = found["arguments"] if isinstance(found["arguments"], dict) else {"input": found["arguments"]}
-            call = {"id": str(found["call_id"]), "type": "function", "function": {"name": str(found["name"]), "arguments": given}}
+            call = {
+                "id": str(found["call_id"]),
+                "type": "function",
+                "function": {"name": str(found["name"]), "arguments": given},
+            }
             if messages and messages[-1]["role"] == "assistant":
                 messages[-1].setdefault("tool_calls", []).append(call)
             else:
@@ -160,14 +215,25 @@ def copilot_events(records, tally):
                 yield event("assistant", time, content=data["content"], reply_key=key)
             for call in data.get("toolRequests") or []:
                 called.add(call.get("toolCallId"))
-                yield event("tool_call", time, name=call.get("name"), arguments=arguments(call.get("arguments")),
-                            call_id=call.get("toolCallId"), reply_key=key)
+                yield event(
+                    "tool_call",
+                    time,
+                    name=call.get("name"),
+                    arguments=arguments(call.get("arguments")),
+                    call_id=call.get("toolCallId"),
+                    reply_key=key,
+                )
         elif kind == "tool.execution_start":
             if data.get("toolCallId") in called:
                 tally.left_out("tool.execution_start of a call already told")
             else:
-                yield event("tool_call", time, name=data.get("toolName"), arguments=arguments(data.get("arguments")),
-                            call_id=data.get("toolCallId"))
+                yield event(
+                    "tool_call",
+                    time,
+                    name=data.get("toolName"),
+                    arguments=arguments(data.get("arguments")),
+                    call_id=data.get("toolCallId"),
+                )
         elif kind == "tool.execution_complete":
             answer = data.get("result") if data.get("result") is not None else data.get("error")
             if isinstance(answer, dict):

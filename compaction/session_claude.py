@@ -9,9 +9,27 @@ import re
 
 from compaction.session_log import compaction, event, own_words, text_of
 
-QUIET = {"progress", "file-history-snapshot", "summary", "custom-title", "ai-title", "agent-name", "agent-color", "tag",
-         "last-prompt", "mode", "permission-mode", "pr-link", "worktree-state", "speculation-accept", "content-replacement",
-         "attribution-snapshot", "task-summary", "started", "result"}
+QUIET = {
+    "progress",
+    "file-history-snapshot",
+    "summary",
+    "custom-title",
+    "ai-title",
+    "agent-name",
+    "agent-color",
+    "tag",
+    "last-prompt",
+    "mode",
+    "permission-mode",
+    "pr-link",
+    "worktree-state",
+    "speculation-accept",
+    "content-replacement",
+    "attribution-snapshot",
+    "task-summary",
+    "started",
+    "result",
+}
 REFUSED = ("The user doesn't want to proceed with this tool use", "Permission for this tool use was denied")
 SAID = "the user said:"
 AFTER_SAID = "\n\nNote: The user's next message"
@@ -195,11 +213,21 @@ class Reader:
                     self.tally.left_out("call told twice")
                     continue
                 self.reply[1].add(block.get("id"))
-                yield event("tool_call", time, name=block.get("name"), arguments=block.get("input"),
-                            call_id=block.get("id"), reply_key=key)
+                yield event(
+                    "tool_call",
+                    time,
+                    name=block.get("name"),
+                    arguments=block.get("input"),
+                    call_id=block.get("id"),
+                    reply_key=key,
+                )
             elif kind and kind.endswith("_tool_result"):
-                yield event("tool_result", time, content=text_of(block.get("content"), self.tally),
-                            call_id=block.get("tool_use_id"))
+                yield event(
+                    "tool_result",
+                    time,
+                    content=text_of(block.get("content"), self.tally),
+                    call_id=block.get("tool_use_id"),
+                )
             elif kind in ("thinking", "redacted_thinking"):
                 self.tally.left_out("thinking")
             else:

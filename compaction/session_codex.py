@@ -10,17 +10,56 @@ import json
 from compaction.session_log import compaction, event, own_words, text_of
 
 LINES = {"session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state"}
-CALLS = {"function_call": "arguments", "custom_tool_call": "input", "local_shell_call": "action",
-         "web_search_call": "action", "tool_search_call": "arguments", "image_generation_call": "revised_prompt"}
+CALLS = {
+    "function_call": "arguments",
+    "custom_tool_call": "input",
+    "local_shell_call": "action",
+    "web_search_call": "action",
+    "tool_search_call": "arguments",
+    "image_generation_call": "revised_prompt",
+}
 OUTPUTS = {"function_call_output", "custom_tool_call_output", "local_shell_call_output", "tool_search_output"}
 # What the response items tell again, or what is no part of the conversation.
-QUIET = {"agent_message", "agent_message_delta", "agent_reasoning", "agent_reasoning_raw_content", "agent_reasoning_section_break",
-         "token_count", "task_started", "task_complete", "turn_started", "turn_complete", "exec_command_begin",
-         "exec_command_end", "exec_command_output_delta", "patch_apply_begin", "patch_apply_end", "web_search_begin",
-         "web_search_end", "mcp_tool_call_begin", "mcp_tool_call_end", "turn_diff", "plan_update", "session_configured",
-         "background_event", "stream_error", "error", "warning", "entered_review_mode", "exited_review_mode", "item_started",
-         "item_completed", "thread_name_updated", "view_image_tool_call", "image_generation_end", "collab_agent_spawn_end",
-         "collab_waiting_end", "collab_close_end", "collab_agent_interaction_end", "thread_settings_applied"}
+QUIET = {
+    "agent_message",
+    "agent_message_delta",
+    "agent_reasoning",
+    "agent_reasoning_raw_content",
+    "agent_reasoning_section_break",
+    "token_count",
+    "task_started",
+    "task_complete",
+    "turn_started",
+    "turn_complete",
+    "exec_command_begin",
+    "exec_command_end",
+    "exec_command_output_delta",
+    "patch_apply_begin",
+    "patch_apply_end",
+    "web_search_begin",
+    "web_search_end",
+    "mcp_tool_call_begin",
+    "mcp_tool_call_end",
+    "turn_diff",
+    "plan_update",
+    "session_configured",
+    "background_event",
+    "stream_error",
+    "error",
+    "warning",
+    "entered_review_mode",
+    "exited_review_mode",
+    "item_started",
+    "item_completed",
+    "thread_name_updated",
+    "view_image_tool_call",
+    "image_generation_end",
+    "collab_agent_spawn_end",
+    "collab_waiting_end",
+    "collab_close_end",
+    "collab_agent_interaction_end",
+    "thread_settings_applied",
+}
 KINDS = {"user_instructions", "environment_context"}  # user_message of old versions that no user typed
 
 
@@ -33,7 +72,12 @@ def legacy(value):
     kind = value.get("type")
     if "payload" in value or "uuid" in value or "sessionId" in value:
         return None
-    if kind in ("message", "reasoning") and ("content" in value or "summary" in value) or kind in CALLS or kind in OUTPUTS:
+    if (
+        kind in ("message", "reasoning")
+        and ("content" in value or "summary" in value)
+        or kind in CALLS
+        or kind in OUTPUTS
+    ):
         return value
     return None
 
@@ -144,8 +188,13 @@ class Reader:
         elif kind == "message":
             self.tally.left_out(f"message of role {payload.get('role')}")
         elif kind in CALLS:
-            yield event("tool_call", time, name=payload.get("name") or kind.removesuffix("_call"),
-                        arguments=arguments(payload.get(CALLS[kind])), call_id=payload.get("call_id"))
+            yield event(
+                "tool_call",
+                time,
+                name=payload.get("name") or kind.removesuffix("_call"),
+                arguments=arguments(payload.get(CALLS[kind])),
+                call_id=payload.get("call_id"),
+            )
         elif kind in OUTPUTS:
             yield event("tool_result", time, content=output(payload, self.tally), call_id=payload.get("call_id"))
         elif kind in ("reasoning", "ghost_snapshot"):
@@ -194,8 +243,11 @@ class Reader:
         self.compacted_before = True
         history = payload.get("replacement_history")
         history = [h for h in history if isinstance(h, dict)] if isinstance(history, list) else []
-        messages = [{"role": h["role"], "content": text_of(h.get("content"), self.tally)} for h in history
-                    if h.get("type") == "message" and h.get("role") in ("user", "assistant")]
+        messages = [
+            {"role": h["role"], "content": text_of(h.get("content"), self.tally)}
+            for h in history
+            if h.get("type") == "message" and h.get("role") in ("user", "assistant")
+        ]
         summary = payload.get("message")
         encrypted = any(h.get("encrypted_content") for h in history)
         if encrypted or not (isinstance(summary, str) and summary.strip()):

@@ -23,8 +23,17 @@ def conversations(value, format_name):
         return [("", lambda tally: chat_events(value.get("messages", value.get("traj")), tally))]
     if any(isinstance(v, dict) and "role" in v for v in value):
         return [("", lambda tally: chat_events(value, tally))]
-    return [(suffix(entry, n), lambda tally, entry=entry: chat_events(entry.get("traj", entry.get("messages")), tally)
-             if isinstance(entry, dict) else chat_events(None, tally)) for n, entry in enumerate(value)]
+    return [
+        (
+            suffix(entry, n),
+            lambda tally, entry=entry: (
+                chat_events(entry.get("traj", entry.get("messages")), tally)
+                if isinstance(entry, dict)
+                else chat_events(None, tally)
+            ),
+        )
+        for n, entry in enumerate(value)
+    ]
 
 
 def suffix(entry, position):
@@ -37,7 +46,9 @@ def document_format(value):
     """The name of the format that a whole JSON document has, or None."""
     if isinstance(value, list):
         first = next((v for v in value if isinstance(v, dict)), {})
-        return "OpenAI messages" if "role" in first or isinstance(first.get("traj", first.get("messages")), list) else None
+        return (
+            "OpenAI messages" if "role" in first or isinstance(first.get("traj", first.get("messages")), list) else None
+        )
     if not isinstance(value, dict):
         return None
     messages = value.get("messages", value.get("traj"))
@@ -98,8 +109,14 @@ def reply(message, time, tally):
             if block["text"].strip():
                 yield event("assistant", time, content=block["text"], reply_key=key)
         elif kind == "tool_use":
-            yield event("tool_call", time, name=block.get("name"), arguments=arguments(block.get("input")),
-                        call_id=block.get("id"), reply_key=key)
+            yield event(
+                "tool_call",
+                time,
+                name=block.get("name"),
+                arguments=arguments(block.get("input")),
+                call_id=block.get("id"),
+                reply_key=key,
+            )
         elif kind in ("thinking", "redacted_thinking", "reasoning", "refusal"):
             tally.left_out(kind)
         else:
@@ -109,8 +126,14 @@ def reply(message, time, tally):
         calls = [{"id": message["function_call"].get("name"), "function": message["function_call"]}]
     for call in calls:
         function = call.get("function") or call.get("custom") or {}
-        yield event("tool_call", time, name=function.get("name"), call_id=call.get("id"), reply_key=key,
-                    arguments=arguments(function.get("arguments", function.get("input"))))
+        yield event(
+            "tool_call",
+            time,
+            name=function.get("name"),
+            call_id=call.get("id"),
+            reply_key=key,
+            arguments=arguments(function.get("arguments", function.get("input"))),
+        )
 
 
 def user_blocks(content, time, tally):
@@ -124,7 +147,9 @@ def user_blocks(content, time, tally):
             if own.strip():
                 words.append(own)
             else:
-                tally.left_out("text that the tool put under the user's role" if block["text"].strip() else "empty text")
+                tally.left_out(
+                    "text that the tool put under the user's role" if block["text"].strip() else "empty text"
+                )
         elif kind == "tool_result":
             text = text_of(block.get("content"), tally)
             yield event("tool_result", time, content=text, call_id=block.get("tool_use_id"))
@@ -155,12 +180,22 @@ def gemini_events(messages, tally):
                 yield event("assistant", time, content=text, reply_key=key)
             calls = message.get("toolCalls") or []
             for call in calls:
-                yield event("tool_call", call.get("timestamp", time), name=call.get("name"), call_id=call.get("id"),
-                            arguments=arguments(call.get("args")), reply_key=key)
+                yield event(
+                    "tool_call",
+                    call.get("timestamp", time),
+                    name=call.get("name"),
+                    call_id=call.get("id"),
+                    arguments=arguments(call.get("args")),
+                    reply_key=key,
+                )
             for call in calls:
                 if call.get("result") is not None:
-                    yield event("tool_result", call.get("timestamp", time), content=gemini_result(call["result"], tally),
-                                call_id=call.get("id"))
+                    yield event(
+                        "tool_result",
+                        call.get("timestamp", time),
+                        content=gemini_result(call["result"], tally),
+                        call_id=call.get("id"),
+                    )
         elif kind in ("info", "error", "warning"):
             tally.left_out(f"{kind} message")
             if "cancelled" in str(message.get("content")).lower():

@@ -13,11 +13,25 @@ from compaction.session_log import Tally
 
 # name: (can this value be one of its lines, id of the session in a line, what identifies a line, events of the lines)
 FORMATS = {
-    "Claude Code": (session_claude.is_record, session_claude.session_id, session_claude.identity, session_claude.events),
+    "Claude Code": (
+        session_claude.is_record,
+        session_claude.session_id,
+        session_claude.identity,
+        session_claude.events,
+    ),
     "Codex": (session_codex.is_record, session_codex.session_id, session_codex.identity, session_codex.events),
-    "Copilot CLI": (session_agents.copilot_is_record, session_agents.copilot_session_id, session_agents.copilot_identity,
-                    session_agents.copilot_events),
-    "pi": (session_agents.pi_is_record, session_agents.pi_session_id, session_agents.pi_identity, session_agents.pi_events),
+    "Copilot CLI": (
+        session_agents.copilot_is_record,
+        session_agents.copilot_session_id,
+        session_agents.copilot_identity,
+        session_agents.copilot_events,
+    ),
+    "pi": (
+        session_agents.pi_is_record,
+        session_agents.pi_session_id,
+        session_agents.pi_identity,
+        session_agents.pi_events,
+    ),
 }
 SUFFIXES = (".jsonl", ".json", ".traj", ".ndjson")
 LOOKED_AT = 40  # records that decide a file's format
@@ -34,7 +48,9 @@ def inputs(paths):
         else:
             raise InputError(f"{path}: no such file or folder; name a session file or a folder of them")
     if not found:
-        raise InputError(f"{', '.join(map(str, paths))}: no session file there ({' '.join(SUFFIXES)}); name another place")
+        raise InputError(
+            f"{', '.join(map(str, paths))}: no session file there ({' '.join(SUFFIXES)}); name another place"
+        )
     return list({path.resolve(): path for path in found}.values())
 
 
@@ -111,7 +127,9 @@ def once(records, identity, tally, before):
             continue
         payload = record.get("payload")
         if isinstance(payload, dict) and payload.get("turn_id") is not None:
-            turn = payload["turn_id"]  # a fork gives thousands of lines one time: equal words in two turns are two turns
+            turn = payload[
+                "turn_id"
+            ]  # a fork gives thousands of lines one time: equal words in two turns are two turns
         line_id = identity(record)
         if line_id is None:
             tally.copied = False

@@ -25,7 +25,9 @@ def read_items(path):
     value = read_json(path)
     items = value.get("items") if isinstance(value, dict) else None
     if not isinstance(items, list) or not items:
-        raise InputError(f"{path}: no list of items; give {{\"items\": [{{conversation_id, id, class, turn, literal, probe, expect}}]}}")
+        raise InputError(
+            f'{path}: no list of items; give {{"items": [{{conversation_id, id, class, turn, literal, probe, expect}}]}}'
+        )
     found = {}
     for number, item in enumerate(items, 1):
         if not isinstance(item, dict) or not isinstance(item.get("conversation_id"), str):
@@ -78,8 +80,13 @@ class History:
             last = messages[-1] if messages else {}
             closing = last["content"] if last.get("role") == "assistant" and "tool_calls" not in last else ""
             between = messages[:-1] if closing else messages
-            done.append({"user": turn["user"], "assistant": closing or ("" if between else NO_REPLY),
-                         **({"messages": between} if between else {})})
+            done.append(
+                {
+                    "user": turn["user"],
+                    "assistant": closing or ("" if between else NO_REPLY),
+                    **({"messages": between} if between else {}),
+                }
+            )
         return done
 
 
@@ -92,12 +99,19 @@ def make_fixtures(events, items, path):
             history.take(event)
     missing = [name for name, history in histories.items() if not history.turns]
     if missing:
-        raise InputError(f"{path}: no conversation {missing[0]!r}, in which items are annotated; import it or correct its name")
+        raise InputError(
+            f"{path}: no conversation {missing[0]!r}, in which items are annotated; import it or correct its name"
+        )
     made = []
     for name, history in histories.items():
         turns = history.finished()
-        fixture = {"conversation_id": name, "history": turns, "turns": len(turns),
-                   "compactions_expected": history.compactions, "must_survive": items[name]}
+        fixture = {
+            "conversation_id": name,
+            "history": turns,
+            "turns": len(turns),
+            "compactions_expected": history.compactions,
+            "must_survive": items[name],
+        }
         made.append(check_fixture(fixture, path))
     return made, sum(history.left_out for history in histories.values())
 
@@ -105,22 +119,30 @@ def make_fixtures(events, items, path):
 def main(argv=None):
     parser = argparse.ArgumentParser(
         description=__doc__.splitlines()[0],
-        epilog="example: python -m compaction.session_fixtures log.jsonl items.json --output my-fixtures")
+        epilog="example: python -m compaction.session_fixtures log.jsonl items.json --output my-fixtures",
+    )
     parser.add_argument("log", help="event log that import_sessions.py wrote")
     parser.add_argument("items", help="JSON file of annotated items")
-    parser.add_argument("--output", required=True, type=Path, metavar="FOLDER", help="folder for the fixtures, one a conversation")
+    parser.add_argument(
+        "--output", required=True, type=Path, metavar="FOLDER", help="folder for the fixtures, one a conversation"
+    )
     args = parser.parse_args(argv)
     items = read_items(args.items)
     try:
         with open(args.log, "rb") as log:
-            fixtures, left_out = make_fixtures(read_events(progress(log, desc="read", unit=" events"), args.log), items, args.log)
+            fixtures, left_out = make_fixtures(
+                read_events(progress(log, desc="read", unit=" events"), args.log), items, args.log
+            )
         args.output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"{error.filename}: {error.strerror}; check the path") from None
     for fixture in fixtures:
         write_json(args.output / f"{fixture['conversation_id'].replace('/', '-')}.json", fixture)
-    print(f"{len(fixtures)} fixtures with {sum(len(f['must_survive']) for f in fixtures)} items in {args.output}; "
-          f"{left_out} events stand in no turn (results without a call, what came before the first user turn)", file=sys.stderr)
+    print(
+        f"{len(fixtures)} fixtures with {sum(len(f['must_survive']) for f in fixtures)} items in {args.output}; "
+        f"{left_out} events stand in no turn (results without a call, what came before the first user turn)",
+        file=sys.stderr,
+    )
     return 0
 
 

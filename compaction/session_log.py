@@ -52,8 +52,10 @@ class Tally:
 
     def summary(self):
         """{"unread": {kind: {"count", "at": "3,7-9"}}, "left_out": …, "noted": …}, kinds in order of name."""
-        return {group: {kind: {"count": count, "at": spans_text(spans)} for kind, (count, spans) in sorted(kinds.items())}
-                for group, kinds in self.groups.items()}
+        return {
+            group: {kind: {"count": count, "at": spans_text(spans)} for kind, (count, spans) in sorted(kinds.items())}
+            for group, kinds in self.groups.items()
+        }
 
 
 def spans_text(spans):
@@ -161,13 +163,17 @@ def block_text(block):
     return None
 
 
-TAGS = ("system-reminder|system_reminder|local-command-stdout|local-command-stderr|local-command-caveat|bash-stdout|"
-        "bash-stderr|task-notification|ide_opened_file|ide_selection|ide_diagnostics|user-prompt-submit-hook|"
-        "environment_context|environment_details|user_instructions|subagent_notification|turn_aborted|skill|hook_context|"
-        "current_datetime|teammate-message|command-message|command-contents|permissions_instructions|INSTRUCTIONS")
+TAGS = (
+    "system-reminder|system_reminder|local-command-stdout|local-command-stderr|local-command-caveat|bash-stdout|"
+    "bash-stderr|task-notification|ide_opened_file|ide_selection|ide_diagnostics|user-prompt-submit-hook|"
+    "environment_context|environment_details|user_instructions|subagent_notification|turn_aborted|skill|hook_context|"
+    "current_datetime|teammate-message|command-message|command-contents|permissions_instructions|INSTRUCTIONS"
+)
 INJECTED = re.compile(rf"<({TAGS})(?:\s[^<>]*)?>.*?</\1>", re.DOTALL)
-MACHINE = re.compile(r"\s*(?:# AGENTS\.md instructions|# CLAUDE\.md|Caveat: The messages below were generated|"
-                     r"Stop hook feedback:|SessionStart:\S* hook|\[SYSTEM NOTIFICATION)")
+MACHINE = re.compile(
+    r"\s*(?:# AGENTS\.md instructions|# CLAUDE\.md|Caveat: The messages below were generated|"
+    r"Stop hook feedback:|SessionStart:\S* hook|\[SYSTEM NOTIFICATION)"
+)
 
 
 def own_words(text):
@@ -179,6 +185,12 @@ def own_words(text):
         return ""
     if not text.lstrip().startswith("<") and "\n<" not in text:
         return text
-    kept = INJECTED.sub(lambda m: "" if m.start() == 0 or text[:m.start()].rstrip(" \t").endswith(("\n", ">"))
-                        or not text[:m.start()].strip() else m.group(0), text)
+    kept = INJECTED.sub(
+        lambda m: (
+            ""
+            if m.start() == 0 or text[: m.start()].rstrip(" \t").endswith(("\n", ">")) or not text[: m.start()].strip()
+            else m.group(0)
+        ),
+        text,
+    )
     return text if kept == text else kept.strip()

@@ -13,31 +13,16 @@ import hashlib
 import json
 import re
 
+from compaction.signal_kinds import command_of, is_poll, is_write, kind_of, same_file, targets
+
 SHOWN = 160  # characters of a call's arguments in its evidence
 
-WRITERS = {"write", "edit", "multiedit", "notebookedit", "apply_patch", "applypatch", "write_file", "write_to_file", "replace",
-           "replace_in_file", "str_replace_editor", "str_replace_based_edit_tool", "str_replace", "create", "create_file",
-           "insert", "insert_edit_into_file", "editor", "edit_file", "delete_file", "move_file", "sql"}
-READING_COMMANDS = {"view", "read", "open", "undo_edit_preview"}  # what an editor tool is told when it only shows
-POLLS = {"bashoutput", "taskoutput", "tasklist", "taskget", "killshell", "wait", "wait_agent", "read_bash", "list_bash", "todoread",
-         "list_agents", "get_output", "sleep", "status", "list_shells", "read_agent", "check_status"}
-POLL_COMMAND = re.compile(
-    r"(?:^|[;&|(\n]\s*)(?:[A-Z_]+=\S+\s+)*(?:sudo\s+)?(?:git\s+(?:-C\s+\S+\s+|--no-pager\s+)*(?:status|log|diff|branch|rev-parse|stash\s+list|"
-    r"remote|fetch)\b|sleep\b|ps\b|pgrep\b|jobs\b|top\b|date\b|uptime\b|pwd\b|tail\b|lsof\b|watch\b|"
-    r"gh\s+(?:run|pr|api|workflow)\b|docker\s+(?:ps|logs|inspect)\b|kubectl\s+(?:get|describe|logs|rollout)\b|"
-    r"systemctl\s+status\b|curl\b|ping\b|nc\s+-z\b|squeue\b|nvidia-smi\b)")
-WRITE_COMMAND = re.compile(
-    r"(?:^|[\s;&|(])(?:sed\s+(?:-\w+\s+)*-i|perl\s+-\w*i|tee\b|mv\b|cp\b|rm\b|mkdir\b|touch\b|ln\b|chmod\b|patch\b|apply_patch\b|"
-    r"truncate\b|dd\b|unzip\b|tar\s+-?\w*x|install\b|rsync\b|"
-    r"git\s+(?:-C\s+\S+\s+)*(?:checkout|switch|reset|stash(?!\s+list)|merge|rebase|pull|apply|am|commit|restore|cherry-pick|revert|add|rm|mv|clean)\b|"
-    r"(?:npm|pnpm|yarn|pip3?|cargo|go|brew|apt(?:-get)?|uv|poetry)\s+(?:install|add|remove|update|ci|get|fmt|mod|generate|i)\b|"
-    r"prettier\s.*--write|gofmt\s+(?:-\w+\s+)*-\w*w|black\b|ruff\s+format)|(?<![0-9&<=>-])>>?\s*(?!/dev/null|&)[\w./~$\"'{-]")
-PATCHED = re.compile(r"^(?:\*\*\* (?:Add|Update|Delete) File: |\*\*\* Move to: |\+\+\+ b/|--- a/)(.+)$", re.MULTILINE)
-PATH_KEYS = ("file_path", "path", "notebook_path", "filename", "file", "target_file", "relative_path", "paths", "files", "absolute_path")
-COMMAND_KEYS = ("command", "cmd", "commands", "script", "code", "input")
 # What a result tells of the moment and not of the answer: equal answers must be found equal.
-MOMENT = re.compile(r"^(?:Chunk ID: \S+|Wall time: .*|Original token count: \d+|\[?\d{4}-\d\d-\d\d[T ][\d:.,]+Z?\]?\s*)$\n?|"
-                    r"\"duration_seconds\":\s*[\d.]+,?|(?<=\t)[\d.]+s$|\bin [\d.]+ ?m?s\b|\([\d.]+ ?m?s\)|\((?:cached)\)", re.MULTILINE)
+MOMENT = re.compile(
+    r"^(?:Chunk ID: \S+|Wall time: .*|Original token count: \d+|\[?\d{4}-\d\d-\d\d[T ][\d:.,]+Z?\]?\s*)$\n?|"
+    r"\"duration_seconds\":\s*[\d.]+,?|(?<=\t)[\d.]+s$|\bin [\d.]+ ?m?s\b|\([\d.]+ ?m?s\)|\((?:cached)\)",
+    re.MULTILINE,
+)
 
 
 def canonical(value):
@@ -74,61 +59,6 @@ def result_digest(content):
     return digest(MOMENT.sub("", content).strip())
 
 
-def command_of(arguments):
-    """The shell command or program that a call runs, "" when it runs none."""
-    if isinstance(arguments, str):
-        return arguments
-    for key in COMMAND_KEYS if isinstance(arguments, dict) else ():
-        value = arguments.get(key)
-        if isinstance(value, str):
-            return value
-        if isinstance(value, list) and value and all(isinstance(v, str) for v in value):
-            return " ".join(value)
-    return ""
-
-
-def targets(arguments):
-    """The files that a call names: its path arguments, or the files of a patch."""
-    if isinstance(arguments, str):
-        return [path.strip() for path in PATCHED.findall(arguments)]
-    found = []
-    for key in PATH_KEYS if isinstance(arguments, dict) else ():
-        value = arguments.get(key)
-        for item in value if isinstance(value, list) else [value]:
-            item = item.get("path") if isinstance(item, dict) else item
-            if isinstance(item, str) and item:
-                found.append(item)
-    if isinstance(arguments, dict):
-        for key in ("patch", "input", "diff"):
-            if isinstance(arguments.get(key), str):
-                found += [path.strip() for path in PATCHED.findall(arguments[key])]
-    return found
-
-
-def is_write(name, arguments):
-    """Whether a call may change files: an editing tool, a patch, or a command with a word or sign that writes."""
-    if isinstance(arguments, dict) and arguments.get("command") in READING_COMMANDS:
-        return False
-    command = command_of(arguments)
-    return str(name).lower().rsplit(".", 1)[-1] in WRITERS or "*** Begin Patch" in command or bool(WRITE_COMMAND.search(command))
-
-
-def is_poll(name, arguments):
-    """Whether a call asks how something stands, which it may do again and again: a wait, a status, a log's end."""
-    if str(name).lower().rsplit(".", 1)[-1] in POLLS:
-        return True
-    if isinstance(arguments, dict) and arguments.get("chars") == "" and "session_id" in arguments:
-        return True  # Codex reads on from a running command so
-    return bool(POLL_COMMAND.search(command_of(arguments)))
-
-
-def same_file(one, other):
-    """Whether two paths can be one file: equal, or one the end of the other (absolute and relative), or a folder of it."""
-    one, other = one.removeprefix("./").rstrip("/"), other.removeprefix("./").rstrip("/")
-    return one == other or one.endswith("/" + other) or other.endswith("/" + one) or \
-        one.startswith(other + "/") or other.startswith(one + "/")
-
-
 class Window:
     """Calls and repeats near compactions and elsewhere, in windows of `length` turns or replies (`unit`)."""
 
@@ -151,23 +81,31 @@ class Window:
         self.start, self.kind, self.place = at, "after", calls_before
 
     def call(self, at, calls_before, first):
-        """Count a call at turn or reply `at`; `first`: number of the first equal call, or None. -> a repeat after one?"""
+        """Count a call at turn or reply `at`; `first`: number of the first equal call, or None. -> a repeat "
+        "after one?"""
         if self.start is None:
             self.start = at - 1
         if at > self.start + self.length:
             self.close()
             steps = (at - self.start - 1) // self.length
             self.start, self.kind, self.place = self.start + steps * self.length, "control", calls_before
-        self.open = [self.open[0] + (first is not None), self.open[1] + (first is not None and first < self.place), self.open[2] + 1]
+        self.open = [
+            self.open[0] + (first is not None),
+            self.open[1] + (first is not None and first < self.place),
+            self.open[2] + 1,
+        ]
         return self.kind == "after" and first is not None
 
 
 class Calls:
-    """The calls of one conversation: what was called, what was written, and the repeats in the windows after a place."""
+    """The calls of one conversation: what was called, what was written, and the repeats in the windows after a "
+    "place."""
 
     def __init__(self, turns, replies):
         self.windows = [Window("turn", turns), Window("reply", replies)]
-        self.known = {}  # digest: [number of the first equal call, then of the last: number, turn, reply, result digest]
+        self.known = (
+            {}
+        )  # digest: [number of the first equal call, then of the last: number, turn, reply, result digest]
         self.written, self.written_anything = {}, -1  # path: number of the last call that wrote it
         self.number = 0
         self.open = {}  # call_id: (digest, hit or None) of a call whose result has not come
@@ -204,16 +142,28 @@ class Calls:
         since = before[1]
         files = targets(arguments)
         if files and not command_of(arguments):
-            wrote = any(number > since and any(same_file(path, file) for file in files) for path, number in self.written.items())
+            wrote = any(
+                number > since and any(same_file(path, file) for file in files) for path, number in self.written.items()
+            )
         else:
             wrote = self.written_anything > since  # a command reads what it likes
         compaction = self.compactions[-1]
-        hit = {"name": event.get("name"), "arguments": shown(arguments), "turn": event["turn"], "reply": event["reply"],
-               "earlier": {"turn": before[2], "reply": before[3]},
-               "made_before_compaction": before[0] < self.windows[0].place, "compaction": len(self.compactions),
-               "turns_after": event["turn"] - compaction["turn"], "replies_after": event["reply"] - compaction["reply"],
-               "windows": inside, "result": "unknown", "target_written_between": wrote,
-               "poll": is_poll(event.get("name"), arguments), "before": before[4]}
+        hit = {
+            "name": event.get("name"),
+            "arguments": shown(arguments),
+            "turn": event["turn"],
+            "reply": event["reply"],
+            "earlier": {"turn": before[2], "reply": before[3]},
+            "made_before_compaction": before[0] < self.windows[0].place,
+            "compaction": len(self.compactions),
+            "turns_after": event["turn"] - compaction["turn"],
+            "replies_after": event["reply"] - compaction["reply"],
+            "windows": inside,
+            "result": "unknown",
+            "target_written_between": wrote,
+            "poll": is_poll(event.get("name"), arguments),
+            "before": before[4],
+        }
         self.hits.append(hit)
         return hit
 
@@ -235,15 +185,6 @@ class Calls:
             hit.pop("before")
             hit["kind"] = kind_of(hit)
         return self.hits
-
-
-def kind_of(hit):
-    """`idle`: the result was known to be unchanged, nothing it reads was written in between, and it is no poll."""
-    if hit["poll"]:
-        return "poll"
-    if hit["target_written_between"]:
-        return "written between"
-    return {"unchanged": "idle", "changed": "result changed", "unknown": "result unknown"}[hit["result"]]
 
 
 def shown(arguments):

@@ -14,7 +14,19 @@ Only `restates` is a hit. Two messages are compared sentence by sentence, since 
 import re
 from collections import Counter, deque
 
-from compaction.signal_words import IDENTIFIER, MACHINE, OUTPUT_LINE, LIFTS, RULE, SENTENCE, STOP, WORD, cue, instructs, stem
+from compaction.signal_words import (
+    IDENTIFIER,
+    MACHINE,
+    OUTPUT_LINE,
+    LIFTS,
+    RULE,
+    SENTENCE,
+    STOP,
+    WORD,
+    cue,
+    instructs,
+    stem,
+)
 
 ALIKE = 0.9  # share of terms in common from which two messages are one message edited
 # (share of weight, terms) that two sentences must have in common, by how the later one says that it was said before.
@@ -75,12 +87,30 @@ def digest_message(text, turn, **known):
     """What is kept of a user message: its sentences as weighed terms, for comparing later ones with it."""
     written, pasted = prose(text)
     split = sentences(written)
-    parts = [{"text": s, "terms": terms(s), "names": identifiers(s), "compounds": compounds(s), "instructs": instructs(s)} for s in split]
+    parts = [
+        {"text": s, "terms": terms(s), "names": identifiers(s), "compounds": compounds(s), "instructs": instructs(s)}
+        for s in split
+    ]
     if 1 < len(split) <= 3 and len(written) <= LONG:  # what a short message says may go over its sentences
-        parts.append({**parts[0], "text": written, "terms": terms(written), "names": identifiers(written),
-                      "compounds": compounds(written), "instructs": False})
-    return {"turn": turn, "sentences": [p for p in parts if p["terms"]], "pasted": pasted, "all": terms(text),
-            "cue": cue(written) if len(written) <= LONG else "none", "machine": bool(MACHINE.match(text)), **known}
+        parts.append(
+            {
+                **parts[0],
+                "text": written,
+                "terms": terms(written),
+                "names": identifiers(written),
+                "compounds": compounds(written),
+                "instructs": False,
+            }
+        )
+    return {
+        "turn": turn,
+        "sentences": [p for p in parts if p["terms"]],
+        "pasted": pasted,
+        "all": terms(text),
+        "cue": cue(written) if len(written) <= LONG else "none",
+        "machine": bool(MACHINE.match(text)),
+        **known,
+    }
 
 
 class Said:
@@ -151,6 +181,7 @@ class Said:
 
 def share(one, other, common):
     """Weight that two sentences have in common, of both together; terms frequent in the conversation weigh less."""
+
     def weigh(found, keys):
         return sum(found[t] / (1 + max(0, common.get(t, 0) - 4) / 8) for t in keys)
 
@@ -193,5 +224,9 @@ def new_round(message, before, said, there):
     one, other = said["terms"], there["terms"]
     if RULE.search(said["text"]):
         return False
-    return overlap(one, other) >= 0.5 and bool(one.keys() - other.keys()) and bool(other.keys() - one.keys()) \
+    return (
+        overlap(one, other) >= 0.5
+        and bool(one.keys() - other.keys())
+        and bool(other.keys() - one.keys())
         or overlap(message["all"], before["all"]) >= ALIKE
+    )
