@@ -8,14 +8,14 @@ what came after that message is not used. A tool call stays with its result in o
 left out whole and listed, never in part.
 """
 
-from command import InputError, read_jsonl
+from command import InputError
 from workbench.openai_turns import IN_FRONT, MessageError, split_messages, text_of, turn_of
 
 
-def import_chat(path):
-    """(histories, cases without a budget and with nothing required, losses) of a file of JSON lines."""
+def import_chat(lines, where):
+    """(histories, cases without a budget and with nothing required, losses) of the parsed lines of a file."""
     histories, cases, losses = {}, [], []
-    for name, messages in conversations(read_jsonl(path), path):
+    for name, messages in conversations(lines, where):
         case, turns, lost = read_conversation(name, messages)
         losses += lost
         if case:
@@ -24,20 +24,20 @@ def import_chat(path):
     return histories, cases, losses
 
 
-def conversations(lines, path):
+def conversations(lines, where):
     """(name, messages) of each conversation, in the order in which they begin."""
     found = {}
     for number, line in enumerate(lines, 1):
         if isinstance(line, dict) and isinstance(line.get("messages"), list):
             name = str(line.get("id", f"conversation-{number}"))
             if name in found:
-                raise InputError(f"{path}: conversation {name!r} stands twice; give the second another id")
+                raise InputError(f"{where}: conversation {name!r} stands twice; give the second another id")
             found[name] = line["messages"]
         elif isinstance(line, dict) and "role" in line:
             found.setdefault(str(line.get("conversation_id", "conversation-1")), []).append(line)
         else:
             raise InputError(
-                f"{path}: value {number} is neither a conversation with messages nor a message; see --help"
+                f"{where}: value {number} is neither a conversation with messages nor a message; see --help"
             )
     return found.items()
 

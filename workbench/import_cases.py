@@ -15,7 +15,8 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from command import InputError, dump, read_json, run_command
+from cases import check_set
+from command import InputError, dump, read_json, read_jsonl, run_command
 from workbench.chat_log import import_chat
 from workbench.locomo import import_locomo
 from workbench.longmemeval import import_longmemeval
@@ -42,13 +43,13 @@ def case_set(histories, cases, budget):
     }
 
 
-def read_source(form, path, size):
-    """(histories, cases, losses) of a file in one of the three forms."""
+def import_value(form, value, path, size):
+    """(histories, cases, losses) of what a file in one of the three forms holds."""
     if form == "chat":
-        return import_chat(path)
+        return import_chat(value, path)
     if form == "longmemeval":
-        return import_longmemeval(read_json(path), path)
-    return import_locomo(read_json(path), path, size)
+        return import_longmemeval(value, path)
+    return import_locomo(value, path, size)
 
 
 def tell(cases, losses, masked):
@@ -86,13 +87,16 @@ def main(argv=None):
     args = parser.parse_args(argv)
     if args.budget < 1 or args.utterances < 1:
         raise InputError("--budget and --utterances: a number from 1 on is wanted")
-    histories, cases, losses = read_source(args.format, args.file, args.utterances)
+    value, masked = (read_jsonl if args.format == "chat" else read_json)(args.file), {}
+    if args.mask:  # before anything is cut or compared, so that a fact and its turn change alike
+        value, masked = mask_values(value)
+    histories, cases, losses = import_value(args.format, value, args.file, args.utterances)
     if not cases:
         detail = f"; the first: {losses[0]['where']}: {losses[0]['detail']}" if losses else ""
         raise InputError(f"{args.file}: nothing in it could be imported{detail}")
-    result, masked = case_set(histories, cases, args.budget), {}
-    if args.mask:
-        result, masked = mask_values(result)
+    result = case_set(histories, cases, args.budget)
+    if args.format != "chat":  # a chat log has no facts yet; workbench.label_cases checks the set that it writes
+        check_set(result, args.file)
     sys.stdout.write(dump(result))
     tell(cases, losses, masked)
     return 0

@@ -93,7 +93,7 @@ def read_question(question, name, utterances):
         losses.append({"what": "question left out", "where": name, "detail": "it has no evidence to find"})
         return None, losses
     category = CATEGORIES.get(question["category"], f"category {question['category']}")
-    facts = [dict(zip(("turn", "text"), utterances[label])) for label in dict.fromkeys(labels)]
+    facts = [{"turn": turn, "text": text} for turn, text in dict.fromkeys(utterances[label] for label in labels)]
     return {
         "id": name,
         "kind": category,

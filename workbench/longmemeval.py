@@ -61,24 +61,23 @@ def read_history(question, name):
         for pair in pairs(session):
             place += 1
             turn = f"S{number}:{place}"
+            if pair[0]["role"] not in ("user", "assistant"):
+                role = pair[0]["role"]
+                losses.append({"what": "message left out", "where": f"{name} {turn}", "detail": f"role {role!r}"})
+                continue
             said = {message["role"]: message["content"].strip() for message in pair}
-            if unknown := sorted(set(said) - {"user", "assistant"}):
-                losses.append({"what": "message left out", "where": f"{name} {turn}", "detail": f"role {unknown[0]!r}"})
-            user = said.get("user", "")
             turns.append(
                 {
                     "id": turn,
                     "session": str(number),
                     "date": date,
-                    "user": f"[{date}] {user}".strip(),
+                    "user": f"[{date}] {said.get('user', '')}".strip(),
                     "assistant": said.get("assistant", ""),
                 }
             )
-            facts += [
-                {"turn": turn, "text": message["content"].strip()[:EXCERPT].strip()}
-                for message in pair
-                if message.get("has_answer") and message["content"].strip()
-            ]
+            marked = [message["role"] for message in pair if message.get("has_answer")]
+            texts = dict.fromkeys(said[role][:EXCERPT].strip() for role in marked)
+            facts += [{"turn": turn, "text": text} for text in texts if text]
     return turns, facts, losses
 
 

@@ -7,11 +7,12 @@ words such as password or api_key, and runs of 32 or more letters and digits tha
 telephone numbers, postal addresses, secrets without a shape. Read what you publish.
 """
 
+import json
 import re
 
 SHAPES = (  # first match wins, so the long forms come first
     ("private key", r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"),
-    ("web token", r"\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*"),
+    ("web token", r"(?<![\w-])eyJ[\w-]{8,}+\.[\w-]{8,}+\.[\w-]*"),
     (
         "key",
         r"\b(?:sk|pk|rk)[-_][\w-]{16,}|\bgh[opsur]_\w{20,}|\bgithub_pat_\w{20,}|\bglpat-[\w-]{16,}"
@@ -20,10 +21,10 @@ SHAPES = (  # first match wins, so the long forms come first
     (
         "secret",
         r"(?i:(?<=password)|(?<=passwd)|(?<=secret)|(?<=api_key)|(?<=api-key)|(?<=apikey)|(?<=token))"
-        r"(?P<before>[\"']?\s*[:=]\s*[\"']?)(?P<value>(?!\[)[^\s\"',;]{6,})",
+        r"(?P<before>[\"']?\s*[:=]\s*[\"']?)(?P<value>[^\s\"',;&(){}\[\]<>]{6,})",
     ),
-    ("key", r"(?<![A-Za-z0-9])(?=[A-Za-z0-9+_]*[0-9])(?=[A-Za-z0-9+_]*[A-Za-z])[A-Za-z0-9+_]{32,}={0,2}"),
-    ("mail address", r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"),
+    ("key", r"(?<![A-Za-z0-9+_])(?=[A-Za-z0-9+_]*[0-9])(?=[A-Za-z0-9+_]*[A-Za-z])[A-Za-z0-9+_]{32,}={0,2}"),
+    ("mail address", r"(?<![\w.+-])[\w.+-]++@[\w-]++(?:\.[\w-]+)+"),
     (
         "IP address",
         r"(?<![\w.])(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)(?![\w.]*\d)"
@@ -31,6 +32,7 @@ SHAPES = (  # first match wins, so the long forms come first
         r"|(?<![\w:])(?:[0-9A-Fa-f]{1,4}:){1,6}(?::[0-9A-Fa-f]{1,4}){1,6}(?![\w:])",
     ),
 )
+SECRET_KEY = re.compile(r"(?i)(?:password|passwd|secret|api_?-?key|token)$")  # of an object: its text is one whole
 PATTERNS = [(name, re.compile(pattern, re.DOTALL)) for name, pattern in SHAPES]
 
 
@@ -44,12 +46,31 @@ def mask_values(value):
 
     def masked(item):
         if isinstance(item, str):
-            return mask_text(item, mark)
+            inner = json_object(item)  # a tool call's arguments: masked by value, so that it stays JSON
+            if inner is None:
+                return mask_text(item, mark)
+            hidden = masked(inner)
+            return item if hidden == inner else json.dumps(hidden, ensure_ascii=False)
         if isinstance(item, list):
             return [masked(one) for one in item]
-        return {masked(key): masked(one) for key, one in item.items()} if isinstance(item, dict) else item
+        return {key: field(key, one) for key, one in item.items()} if isinstance(item, dict) else item
+
+    def field(key, item):
+        secret = isinstance(item, str | int) and SECRET_KEY.search(key) and len(str(item)) >= 6
+        return mark("secret", str(item)) if secret else masked(item)
 
     return masked(value), {kind: len(known) for kind, known in marks.items()}
+
+
+def json_object(text):
+    """The object that a text holds as JSON, or None."""
+    if not text.lstrip().startswith("{"):
+        return None
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
 
 
 def mask_text(text, mark):

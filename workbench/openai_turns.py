@@ -41,15 +41,24 @@ def split_messages(messages):
 def text_of(message):
     """The text of a message: a string, or the text parts of a list, an empty line between them."""
     content = message.get("content")
-    if content is None:
-        return ""
-    if isinstance(content, str):
-        return content
+    if content is None or isinstance(content, str):
+        return whole(content or "")
     if not isinstance(content, list) or not all(isinstance(part, dict) for part in content):
         raise MessageError(f"content {content!r:.60} is neither text nor a list of parts")
     if other := [part.get("type") for part in content if part.get("type") != "text"]:
         raise MessageError(f"a content part of type {other[0]!r}, which is no text, cannot be counted")
-    return "\n\n".join(part["text"] for part in content)
+    if not all(isinstance(part.get("text"), str) for part in content):
+        raise MessageError("a text part without a text")
+    return whole("\n\n".join(part["text"] for part in content))
+
+
+def whole(text):
+    """The text, or MessageError for half of a surrogate pair, which neither a file nor a tokenizer takes."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise MessageError(f"half of a surrogate pair at character {error.start}") from None
+    return text
 
 
 def call_of(call):

@@ -22,8 +22,19 @@ TITLES = {"evaluation": "Evaluation", "comparison": "Comparison", "compaction": 
 
 
 def section_of(path, args):
-    """The section of one result file; InputError for a file that is none."""
+    """The section of one result file; InputError for a file that is none, or that was changed by hand."""
     result = read_json(path)
+    try:
+        return view(path, result, args)
+    except (KeyError, IndexError) as error:
+        raise InputError(
+            f"{path}: not shaped as the command that makes such results writes it ({type(error).__name__}: {error}); "
+            "make it again"
+        ) from error
+
+
+def view(path, result, args):
+    """The section of a result."""
     kind, notes = kind_of(result), []
     if kind == "evaluation":
         report = read_evaluation(path)

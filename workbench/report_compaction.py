@@ -71,8 +71,7 @@ def row_view(place, report, sides):
     rows = [report[side]["rows"][place] for side in sides]
     changes = {row["row"]: row["change"] for row in report.get("comparison", {}).get("rows", ())}
     cells = [
-        " ".join(filter(None, (table.value(row), table.share(row), table.judged_note(row, report[side]))))
-        for row, side in zip(rows, sides)
+        " ".join(filter(None, (table.value(row), table.share(row), table.judged_note(row).strip()))) for row in rows
     ]
     return {
         "name": rows[0]["name"],

@@ -9,8 +9,9 @@ import unittest
 from collections import Counter
 from pathlib import Path
 
+from cases import check_set
 from command import InputError, status_of
-from workbench.import_cases import main
+from workbench.import_cases import case_set, main
 from workbench.locomo import import_locomo
 from workbench.longmemeval import import_longmemeval
 from workbench.mask import mask_values
@@ -154,6 +155,19 @@ class LongMemEval(unittest.TestCase):
         )
         self.assertEqual([loss["what"] for loss in losses], ["abstention left out", "question left out"])
 
+    def test_a_long_marked_message_is_named_by_its_beginning_and_found_in_its_turn(self):
+        session = [{"role": "user", "content": f" {'long ' * 99}", "has_answer": True}]
+        histories, cases, _ = import_longmemeval(longmemeval(haystack_sessions=[session]), "file")
+        self.assertLessEqual(len(cases[0]["required"][0]["text"]), 200)
+        check_set(case_set(histories, cases, 100), "file")
+
+    def test_a_message_of_another_role_is_left_out_and_told(self):
+        session = [{"role": "system", "content": "x", "has_answer": True}, {"role": "user", "content": "y"}]
+        value = longmemeval() + longmemeval(question_id="q2", haystack_sessions=[session])
+        histories, _, losses = import_longmemeval(value, "file")
+        self.assertEqual([turn["id"] for turn in histories["q2"]], ["S1:2"])
+        self.assertEqual([loss["what"] for loss in losses], ["message left out", "question left out"])
+
     def test_a_file_of_another_shape_is_refused(self):
         for value in ([], {}, [{}], longmemeval(haystack_dates=3), longmemeval() * 2):
             with self.subTest(value=value), self.assertRaises(InputError):
@@ -212,6 +226,8 @@ class ChatLogs(unittest.TestCase):
             "arguments": {"content": None, "tool_calls": [broken]},
             "no result": {"content": None, "tool_calls": [{**CALL, "id": "c2"}]},
             "picture": {"content": [{"type": "image_url", "image_url": {}}]},
+            "half a character": {"content": "x \ud800"},
+            "a part without text": {"content": [{"type": "text"}]},
         }.items():
             with self.subTest(name):
                 messages = [*CHAT[:2], {"role": "assistant", **change}, *CHAT[3:]]
@@ -259,6 +275,18 @@ class Masking(unittest.TestCase):
         ):
             with self.subTest(text):
                 self.assertEqual(mask_values([text]), ([text], {}))
+
+    def test_a_secret_is_known_by_its_name_in_an_object_and_in_json_as_text(self):
+        self.assertEqual(
+            mask_values({"api_key": "short1", "max_tokens": "1000000"})[0],
+            {"api_key": "[secret 1]", "max_tokens": "1000000"},
+        )
+        arguments = '{"password": "hunter2hunter", "token":12345678, "n": 1.0, "to": "x@example.com"}'
+        self.assertEqual(
+            json.loads(mask_values([arguments])[0][0]),
+            {"password": "[secret 1]", "token": "[secret 2]", "n": 1.0, "to": "[mail address 1]"},
+        )
+        self.assertEqual(mask_values(['{"n":1,  "to": "port 80"}'])[0], ['{"n":1,  "to": "port 80"}'])
 
     def test_the_same_string_gets_the_same_mark_everywhere_and_another_gets_another(self):
         value, numbers = mask_values({"a": "x@example.com y@example.com", "b": ["x@example.com"], "c": 3})

@@ -166,6 +166,14 @@ class Page(unittest.TestCase):
                 status, out, err = run(path)
                 self.assertEqual((status, out, len(err.splitlines())), (2, "", 1))
 
+    def test_another_case_set_than_the_hashed_one_is_refused_and_a_missing_one_is_told(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, value in {"r.json": evaluation(row("one")), "cases.json": []}.items():
+                (Path(folder) / name).write_text(json.dumps(value), encoding="utf-8")
+            status, out, err = run(Path(folder) / "r.json", "--cases", Path(folder) / "cases.json")
+            self.assertEqual((status, out, len(err.splitlines())), (2, "", 1))
+            self.assertIn("is not at hand", run(Path(folder) / "r.json")[1])
+
     def test_markdown_holds_no_markup_of_the_text_shown(self):
         gate = compare(report(row("one")), report(row("one", [NASTY])))
         text = self.made(evaluation(row("one"), cases={NASTY: [row("one")]}), gate, options=["--markdown"])
