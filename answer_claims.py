@@ -26,7 +26,10 @@ ONE_AS_PRONOUN = re.compile(r"\b(?:no|this|that|which|each|any|every|the|another
 MARKS = str.maketrans("‘’ʼ“”„«»‐‑‒–−", '\'\'\'"""""-----', "*`")
 CLAUSE_START = re.compile(r"[,;:()]|\bbut\b|\band\b|\bhowever\b|\bnow\b| - ", re.IGNORECASE)
 NEGATOR = r"(?:\bnot|\bnever|\bno longer|n't|\bcannot)"
-LIMITING = r"(?:exceed\w*|more|less|fewer|over|under|beyond|above|below|only|just|until|before|after|than|least|most)"
+LIMITING = (
+    r"(?:exceed\w*|outlive|outlast|more|less|fewer|over|under|beyond|above|below|only|just|until|before|after|than"
+    r"|least|most)"
+)
 DENIED_BEFORE = re.compile(
     rf"{NEGATOR}(?: (?!{LIMITING}\b)[\w'-]+){{0,5}} $"
     r"|\b(?:instead of|rather than|as opposed to|replac(?:e|es|ed|ing)|used to (?:be|use|have))(?: (?:the|our|an?))? $"
@@ -36,14 +39,23 @@ DENIED_BEFORE = re.compile(
     re.IGNORECASE,
 )
 SUBJECT = r"(?: (?!(?:because|since|as|so|while|that|which|and|or|but|where|when|for)\b)[\w'-]+){0,3}"
+GIVEN_UP = "(?:replaced|dropped|abandoned|removed|superseded|rejected|ruled out)"
+MOVED = "(?:raised|lowered|increased|reduced|changed|updated)"
 DENIED_AFTER = re.compile(
     rf"^{SUBJECT} (?:is|are|was|were|does|do|did|will|has|have|had)(?:n't| not| no longer| never)\b(?! (?:only|just))"
     rf"|^{SUBJECT} (?:is|are|was|were|has been|have been|had been|got)(?: (?:since|later|now|then))?"
-    r" (?:replaced|dropped|abandoned|removed|superseded|rejected|ruled out)\b",
+    rf" (?:\w+ (?:but|and) (?:then |later )?)?{GIVEN_UP}\b"
+    rf"|^{SUBJECT} (?:was|were|has been|have been|had been|got) {MOVED} (?:from [\w-]+ )?to \w"
+    rf"|^{SUBJECT} (?:was|were|had been)\b[^.;]{{0,60}}[,;] (?:but |and )?(?:it's |it is )?now \w",
     re.IGNORECASE,
 )
-PAST_BEFORE = re.compile(
-    r"\b(?:was|were|had been|previously|originally|formerly|initially|at first|earlier)\b", re.IGNORECASE
+PAST = r"(?:previously|originally|formerly|initially|earlier|at first)"
+PAST_BEFORE = re.compile(rf"\b(?:was|were|had been|{PAST})\b", re.IGNORECASE)
+PAST_ONLY = re.compile(  # a value said to be of the past, with or without another in its place
+    rf"\b{PAST},? (?:it|that|this|the [\w-]+(?: [\w-]+)?) (?:was|were|had been)(?: set to| at)? $"
+    rf"|\b(?:was|were|had been) {PAST}(?: set to| at)? $"
+    rf"|\((?:it )?(?:was|were|{PAST}|not)(?: {PAST})? $",
+    re.IGNORECASE,
 )
 SWITCH = re.compile(
     r"\b(?:now|currently|changed|replaced|switched|moved|raised|lowered|increased|reduced|updated)\b", re.IGNORECASE
@@ -60,6 +72,7 @@ ANOTHER_OR = re.compile(rf"{OTHER_NUMBER} or $", re.IGNORECASE)
 A_NUMBER = re.compile(rf"\b{OTHER_NUMBER}", re.IGNORECASE)
 A_WORD = re.compile(r"\w")
 NEAR = 300
+NUMBER_NEAR = 40
 REPLACEMENT = re.compile(
     r"\b(?:replaced|instead|not|no longer|switched|changed|actually|previous|previously|originally|earlier|formerly"
     r"|initially|used to)\b",
@@ -118,9 +131,10 @@ def adapted(pattern):
 
 
 def readings(text):
-    """The sentences of the plain text, once with number words and once with digits."""
+    """The sentences of the plain text as it is, with its hyphens parted, and with its number words as digits."""
     text = plain(text)
-    return [re.split(r"(?<=[.!?]) ", form) for form in dict.fromkeys((text, digits(text)))]
+    parted = re.sub(r"(?<=[A-Za-z])-(?=[A-Za-z])", " ", text)
+    return [re.split(r"(?<=[.!?]) ", form) for form in dict.fromkeys((text, parted, digits(text)))]
 
 
 def claims(sentences, patterns):
@@ -146,20 +160,29 @@ def is_claimed(sentence, match, following):
     clause = before[starts[-1] if starts else 0 :]
     if sentence[-3:].rstrip("\"')").endswith("?"):
         return False
-    if DENIED_BEFORE.search(clause) or DENIED_AFTER.search(after):
+    if DENIED_BEFORE.search(clause) or PAST_ONLY.search(before) or DENIED_AFTER.search(after):
+        return False
+    if is_part_of_number(match[0], before, after):
         return False
     number = bool(A_NUMBER.fullmatch(match[0]))
     if number and (OR_ANOTHER.search(after) or ANOTHER_OR.search(before)):
         return False
     if FROM.search(clause) and re.search(r"\bto\b", after):
         return False
-    if match[0][:1].isdigit() and re.search(r"\d\.$", before) or match[0][-1:].isdigit() and re.match(r"\.\d", after):
-        return False  # the 3 of 3.5
     given_up = PAST_BEFORE.search(clause) and not SWITCH.search(clause)  # "was changed to Redis" gives nothing up
     switch = SWITCH.search(after) if given_up else CORRECTED.search(after)
     if switch is None:
         return True
     return not (A_NUMBER if number else A_WORD).search(after, switch.end())  # given up only for something else
+
+
+def is_part_of_number(found, before, after):
+    """Whether what was found is a piece of a longer number: the 3 of 3.5, the three of thirty-three."""
+    if found[0].isdigit() and re.search(r"\d\.$", before) or found[-1].isdigit() and re.match(r"\.\d", after):
+        return True
+    around, start = f"{before[-NUMBER_NEAR:]}{found}{after[:NUMBER_NEAR]}", len(before[-NUMBER_NEAR:])
+    ends = (start, start + len(found))
+    return any(number.start() < end < number.end() for number in NUMBER_WORDS.finditer(around) for end in ends)
 
 
 def facts_given(text, key):
