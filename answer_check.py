@@ -165,7 +165,7 @@ def add_record(commands):
         "record",
         help="record answers from a local server",
         description=run_record.__doc__,
-        epilog="Example: python answer_check.py record --only recent/held-latest --out trial.local.json",
+        epilog="Example: python answer_check.py record --dry-run --only recent/held-latest",
     )
     parser.add_argument(
         "--out",

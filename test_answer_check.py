@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import hashlib
 import io
 import json
 import os
@@ -27,6 +28,14 @@ PUBLISHED = {
     "notes": (25, 5, 0, 5, 5),
     "hybrid": (20, 10, 9, 0, 4),
 }
+SELECTED = {"held-latest", "held-old-decision", "held-correction", "held-pronoun"}
+PASSED = {
+    "recent": {"held-latest"},
+    "relevant": SELECTED,
+    "notes": set(KEYS) - {"held-correction"},
+    "hybrid": SELECTED,
+}
+PUBLISHED_SHA256 = "c26be1522a32691be4f231425dac56fc8d7642c55147c1d36366e1fe7e12e66f"
 
 
 def entry(answer, **changed):
@@ -70,7 +79,11 @@ class Published(unittest.TestCase):
             passed, failed, missing, stale, cases = figures
             self.assertEqual(list(counts.values()), [passed, failed, 0, missing, stale, cases], strategy)
             self.assertIn(strategy, err)
-        self.assertEqual([list(cases) for cases in report["graded"].values()], [list(KEYS)] * 4)
+        expected = {
+            strategy: {case: ["pass" if case in passed else "fail"] * 5 for case in KEYS}
+            for strategy, passed in PASSED.items()
+        }
+        self.assertEqual(json.dumps(report["graded"]), json.dumps(expected))  # as text: the order counts as well
 
     def test_the_keys_cover_exactly_the_held_out_cases(self):
         check_covered(RECORDING, KEYS, "keys")
@@ -98,6 +111,10 @@ class Published(unittest.TestCase):
 
 
 class Recording(unittest.TestCase):
+    def test_no_answer_of_the_published_recording_was_edited(self):
+        data = (HERE / "answer-result.json").read_bytes()
+        self.assertEqual(hashlib.sha256(data).hexdigest(), PUBLISHED_SHA256)
+
     def test_the_published_recording_is_whole(self):
         self.assertEqual([list(cases) for cases in RECORDING["answers"].values()], [list(KEYS)] * 4)
         for cases in RECORDING["answers"].values():
