@@ -17,8 +17,8 @@ import sys
 from pathlib import Path
 
 from command import InputError, dump, read_json, run_command, write_json
-
 from compaction.classify import TUNED_ON, classify
+from compaction.conversation import printable
 from compaction.fixtures import CLASSES, SHIPPED, FixtureError, check_fixture, load_fixtures
 from compaction.journal import append_line, read_lines
 from compaction.literals import stands
@@ -29,11 +29,17 @@ DECISIONS = "[c]onfirm, [e]dit, [r]eject, [s]kip, [q]uit: "
 
 def propose(conversation, rejected=()):
     """The draft of a conversation; what was rejected before (class, turn, literal) is left out."""
-    proposals = [{"class": one["class"], "turn": one["turn"], "role": one["role"], "literal": one["text"],
-                  "rule": one["rule"]} for one in classify(conversation["history"])]
-    return {"conversation_id": conversation["conversation_id"], "history": conversation["history"],
-            "turns": len(conversation["history"]), "compactions_expected": max(1, conversation["compactions"]),
-            "proposals": [one for one in proposals if place(one) not in rejected]}
+    proposals = [
+        {"class": one["class"], "turn": one["turn"], "role": one["role"], "literal": one["text"], "rule": one["rule"]}
+        for one in classify(conversation["history"])
+    ]
+    return {
+        "conversation_id": conversation["conversation_id"],
+        "history": conversation["history"],
+        "turns": len(conversation["history"]),
+        "compactions_expected": max(1, conversation["compactions"]),
+        "proposals": [one for one in proposals if place(one) not in rejected],
+    }
 
 
 def place(proposal):
@@ -44,17 +50,27 @@ def place(proposal):
 def review(draft, fixture_path, rejected_path, ask):
     """Let `ask` (prompt -> a line of the person's) decide on each open proposal; True when none is left open."""
     fixture = read_json(fixture_path) if fixture_path.exists() else None
-    fixture = fixture or {key: draft[key] for key in ("conversation_id", "history", "turns", "compactions_expected")} | {
-        "must_survive": []}
+    fixture = fixture or {
+        key: draft[key] for key in ("conversation_id", "history", "turns", "compactions_expected")
+    } | {"must_survive": []}
+    if any(fixture.get(key) != draft[key] for key in ("conversation_id", "history")):
+        raise InputError(
+            f"{fixture_path}: is of another conversation than the draft, or of another version of it; name another file"
+        )
     decided = {(item["turn"], item["literal"]) for item in fixture["must_survive"]}
     rejected = read_rejected(rejected_path)
-    waiting = [one for one in draft["proposals"]
-               if place(one) not in rejected and not any(one["turn"] == turn and literal in one["literal"]
-                                                         for turn, literal in decided)]
+    waiting = [
+        one
+        for one in draft["proposals"]
+        if place(one) not in rejected
+        and not any(one["turn"] == turn and literal in one["literal"] for turn, literal in decided)
+    ]
     left = len(waiting)
     for number, proposal in enumerate(waiting, 1):
-        print(f"\n{number} of {len(waiting)}: turn {proposal['turn']}, {proposal['role']}, {proposal['class']} "
-              f"({proposal['rule']})\n  {printable(proposal['literal'])}")
+        print(
+            f"\n{number} of {len(waiting)}: turn {proposal['turn']}, {proposal['role']}, {proposal['class']} "
+            f"({proposal['rule']})\n  {printable(proposal['literal'])}"
+        )
         choice = ask(DECISIONS).strip().lower()[:1]
         if choice == "q":
             break
@@ -79,8 +95,12 @@ def edited(proposal, ask):
 
 def confirm(fixture, proposal, path, ask):
     """Add an item with the person's probe and answer and write the fixture; False where the loader refuses it."""
-    item = {"id": next_id(fixture), **{key: proposal[key] for key in ("class", "turn", "literal")},
-            "probe": ask("probe (a closed question): ").strip(), "expect": ask("right answer: ").strip()}
+    item = {
+        "id": next_id(fixture),
+        **{key: proposal[key] for key in ("class", "turn", "literal")},
+        "probe": ask("probe (a closed question): ").strip(),
+        "expect": ask("right answer: ").strip(),
+    }
     candidate = fixture | {"must_survive": [*fixture["must_survive"], item]}
     try:
         check_fixture(candidate, path)
@@ -115,15 +135,12 @@ def read_rejected(path):
         raise InputError(f"{path}: is no file of rejected proposals; name another") from None
 
 
-def printable(text):
-    """A text with control characters written out, so that a recorded one cannot steer the terminal."""
-    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
-
-
 def measure(fixtures):
-    """{"tuned", "held_out"}: recall and precision by class, for the fixtures that the rules were tuned on and others."""
-    return {name: scores([one for one in fixtures if (one["conversation_id"] in TUNED_ON) == tuned])
-            for name, tuned in (("tuned", True), ("held_out", False))}
+    """{"tuned", "held_out"}: recall and precision by class, on the fixtures that rules were tuned on and on others."""
+    return {
+        name: scores([one for one in fixtures if (one["conversation_id"] in TUNED_ON) == tuned])
+        for name, tuned in (("tuned", True), ("held_out", False))
+    }
 
 
 def scores(fixtures):
@@ -145,7 +162,8 @@ def scores(fixtures):
 def meets(proposal, item):
     """Whether a proposal is about an item: same class and turn, one's words in the other's."""
     return (proposal["class"], proposal["turn"]) == (item["class"], item["turn"]) and bool(
-        stands(item["literal"], proposal["literal"]) or proposal["literal"] in item["literal"])
+        stands(item["literal"], proposal["literal"]) or proposal["literal"] in item["literal"]
+    )
 
 
 def read_draft(path):
@@ -158,16 +176,21 @@ def read_draft(path):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0],
-                                     epilog="example: python -m compaction.annotate measure")
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0], epilog="example: python -m compaction.annotate measure"
+    )
     commands = parser.add_subparsers(dest="command", required=True)
     one = commands.add_parser("propose", help="print a draft for one recorded conversation")
-    one.add_argument("conversation_file", type=Path, help="JSON with conversation_id and history, or an event log (.jsonl)")
+    one.add_argument(
+        "conversation_file", type=Path, help="JSON with conversation_id and history, or an event log (.jsonl)"
+    )
     one.add_argument("--conversation", metavar="ID", help="which conversation of an event log")
     one.add_argument("--rejected", type=Path, metavar="FILE", help="proposals rejected before")
     one = commands.add_parser("review", help="decide on each proposal of a draft")
     one.add_argument("draft", type=Path)
-    one.add_argument("--fixture", type=Path, required=True, metavar="FILE", help="the fixture that confirmed items go to")
+    one.add_argument(
+        "--fixture", type=Path, required=True, metavar="FILE", help="the fixture that confirmed items go to"
+    )
     one.add_argument("--rejected", type=Path, metavar="FILE", help="default: the fixture's name with .rejected.jsonl")
     one = commands.add_parser("measure", help="recall and precision of the rules on both halves of the fixtures")
     one.add_argument("--fixtures", nargs="+", type=Path, default=[SHIPPED], metavar="PATH")
@@ -177,7 +200,9 @@ def main(argv=None):
         try:
             return 0 if review(read_draft(args.draft), args.fixture, rejected, input) else 1
         except EOFError:
-            raise InputError("the answers ended before the proposals did; what was decided is kept, run it again") from None
+            raise InputError(
+                "the answers ended before the proposals did; what was decided is kept, run it again"
+            ) from None
     if args.command == "propose":
         conversation = read_conversation(args.conversation_file, args.conversation)
         sys.stdout.write(dump(propose(conversation, read_rejected(args.rejected))))

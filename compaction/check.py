@@ -15,8 +15,6 @@ from pathlib import Path
 
 import tokenizer
 from command import InputError, dump, progress, read_json, run_command, write_json
-from strategies import available
-
 from compaction import comparison, table
 from compaction.contexts import read_contexts
 from compaction.conversation import turn_texts
@@ -28,34 +26,65 @@ from compaction.named import file_hash, find_compactor
 from compaction.options import add_budget, add_judge, budget_of, judge_of
 from compaction.stats import resolution
 from compaction.verdicts import judge_quality
+from strategies import available
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
-CODE = ("classify.py", "compactors.py", "comparison.py", "contexts.py", "conversation.py", "fixtures.py", "gates.py",
-        "growth.py", "items.py", "literals.py", "measure.py", "stats.py", "../strategies.py")
+CODE = (
+    "classify.py",
+    "compactors.py",
+    "comparison.py",
+    "contexts.py",
+    "conversation.py",
+    "fixtures.py",
+    "gates.py",
+    "growth.py",
+    "items.py",
+    "literals.py",
+    "measure.py",
+    "stats.py",
+    "../strategies.py",
+)
 
 
 def arguments(argv):
     parser = argparse.ArgumentParser(
         description=__doc__.splitlines()[0],
-        epilog="example: python -m compaction.check --compactor notes --against recent")
+        epilog="example: python -m compaction.check --compactor notes --against recent",
+    )
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--compactor", metavar="NAME", help="recent, notes, ledger, summary or module:function")
-    what.add_argument("--contexts", type=Path, metavar="FILE", help="contexts (JSON lines) that another system recorded")
-    parser.add_argument("--against", metavar="B", help="the incumbent: a compactor, contexts (.jsonl) or a recorded "
-                                                       "result (.json)")
-    parser.add_argument("--fixtures", nargs="+", type=Path, default=[SHIPPED], metavar="PATH",
-                        help="fixture files or folders (default: the shipped set)")
+    what.add_argument(
+        "--contexts", type=Path, metavar="FILE", help="contexts (JSON lines) that another system recorded"
+    )
+    parser.add_argument(
+        "--against", metavar="B", help="the incumbent: a compactor, contexts (.jsonl) or a recorded result (.json)"
+    )
+    parser.add_argument(
+        "--fixtures",
+        nargs="+",
+        type=Path,
+        default=[SHIPPED],
+        metavar="PATH",
+        help="fixture files or folders (default: the shipped set)",
+    )
     add_budget(parser, BUDGET, KEEP_SHARE)
     add_judge(parser)
-    parser.add_argument("--extractive", action="store_true", help="the system that recorded --contexts only copies text")
+    parser.add_argument(
+        "--extractive", action="store_true", help="the system that recorded --contexts only copies text"
+    )
     parser.add_argument("--model", type=Path, metavar="FILE", help="model block for the summary compactor")
     parser.add_argument("--gates", type=Path, metavar="FILE", help="JSON of gates that differ from the default")
     parser.add_argument("--require", choices=["compliant"], help="with --against: every gate must be met too")
     parser.add_argument("--task-success", type=float, metavar="RATE", help="success rate of your own task runs")
     parser.add_argument("--task-runs", type=int, metavar="N", help="how many runs that rate was measured on")
-    parser.add_argument("--record", nargs="?", const="", metavar="FILE",
-                        help="keep the result (default: compaction/results/A-against-B.json)")
+    parser.add_argument(
+        "--record",
+        nargs="?",
+        const="",
+        metavar="FILE",
+        help="keep the result (default: compaction/results/A-against-B.json)",
+    )
     return parser.parse_args(argv)
 
 
@@ -63,13 +92,22 @@ def main(argv=None):
     args = arguments(argv)
     success = task_success(args.task_success, args.task_runs)
     fixtures = load_fixtures(args.fixtures)
-    setting = {"fixtures": fixtures, "budget": budget_of(args), "keep_share": args.keep_share,
-               "gates": read_gates(args.gates) if args.gates else GATES, "judge": judge_of(args), "model": args.model,
-               "extractive": args.extractive}
+    setting = {
+        "fixtures": fixtures,
+        "budget": budget_of(args),
+        "keep_share": args.keep_share,
+        "gates": read_gates(args.gates) if args.gates else GATES,
+        "judge": judge_of(args),
+        "model": args.model,
+        "extractive": args.extractive,
+    }
     counter = tokenizer.counter()
     refuse_control_tokens(fixtures, counter.control_token)
-    report = {"candidate": measured(args.compactor or args.contexts, setting, counter), "task_success": success,
-              "code": code_hashes()}
+    report = {
+        "candidate": measured(args.compactor or args.contexts, setting, counter),
+        "task_success": success,
+        "code": code_hashes(),
+    }
     if args.against:
         report["incumbent"] = measured(against(args.against), setting, counter)
         report["comparison"] = comparison.compare(report["candidate"], report["incumbent"])
@@ -97,24 +135,37 @@ def measured(what, setting, counter):
     else:
         about = find_compactor(what, setting["model"])
         function = about.pop("function")
-        contexts = [one for fixture in progress(fixtures, desc=what, unit="conversation")
-                    for one in grow(fixture, function, setting["budget"], counter.count, setting["keep_share"])]
+        contexts = [
+            one
+            for fixture in progress(fixtures, desc=what, unit="conversation")
+            for one in grow(fixture, function, setting["budget"], counter.count, setting["keep_share"])
+        ]
         refuse_too_few(fixtures, contexts, what)
     decisions = decide_items(fixtures, contexts, about["extractive"], judge)
     if not decisions:
-        raise InputError(f"{what}: no item was stated before a compaction, so nothing was checked; use longer "
-                         "conversations, a smaller budget or contexts of these conversations")
+        raise InputError(
+            f"{what}: no item was stated before a compaction, so nothing was checked; use longer "
+            "conversations, a smaller budget or contexts of these conversations"
+        )
     found = summarize(fixtures, contexts, decisions, setting["budget"], setting["gates"])
     for row in found["rows"]:
         if row.get("judged"):
             row["judge"] = judge_quality(judge.card)
     return {
-        "compactor": about, "budget": setting["budget"], "available_input": available({"budget": setting["budget"]}),
-        "keep_share": None if isinstance(what, Path) else setting["keep_share"], "gates": setting["gates"],
-        "counter": counter.profile(), "manifest_sha256": file_hash(tokenizer.MANIFEST),
-        "fixtures": {"conversations": len(fixtures), "items": sum(len(one["must_survive"]) for one in fixtures),
-                     "sha256": fixtures_hash(fixtures)},
-        "judge": judge.about() if judge else None, "left_out": left_out,
+        "compactor": about,
+        "budget": setting["budget"],
+        "available_input": available({"budget": setting["budget"]}),
+        "keep_share": None if isinstance(what, Path) else setting["keep_share"],
+        "gates": setting["gates"],
+        "counter": counter.profile(),
+        "manifest_sha256": file_hash(tokenizer.MANIFEST),
+        "fixtures": {
+            "conversations": len(fixtures),
+            "items": sum(len(one["must_survive"]) for one in fixtures),
+            "sha256": fixtures_hash(fixtures),
+        },
+        "judge": judge.about() if judge else None,
+        "left_out": left_out,
         **found,
     }
 
@@ -123,8 +174,10 @@ def refuse_too_few(fixtures, contexts, what):
     """InputError where a conversation compacted less often than its fixture expects: its items were hardly tested."""
     short = too_few(fixtures, contexts)
     if short:
-        raise InputError(f"{what}: compacted less often than the fixtures expect: {'; '.join(short)}; use a smaller "
-                         "budget or lower compactions_expected")
+        raise InputError(
+            f"{what}: compacted less often than the fixtures expect: {'; '.join(short)}; use a smaller "
+            "budget or lower compactions_expected"
+        )
 
 
 def refuse_control_tokens(fixtures, control_token):
@@ -134,15 +187,32 @@ def refuse_control_tokens(fixtures, control_token):
             for text in turn_texts(turn):
                 token = control_token(text)
                 if token:
-                    raise InputError(f"{fixture['conversation_id']}: turn {number}: holds the model's control token "
-                                     f"{token!r}; write it otherwise")
+                    raise InputError(
+                        f"{fixture['conversation_id']}: turn {number}: holds the model's control token "
+                        f"{token!r}; write it otherwise"
+                    )
 
 
 def read_result(path):
     """The candidate's part of a recorded report, to be compared with again, or InputError."""
     report = read_json(path)
     result = report.get("candidate") if isinstance(report, dict) else None
-    fields = ("compactor", "budget", "keep_share", "gates", "counter", "fixtures", "judge", "rows", "decisions")
+    fields = (
+        "compactor",
+        "budget",
+        "keep_share",
+        "gates",
+        "counter",
+        "fixtures",
+        "judge",
+        "rows",
+        "difficulties",
+        "compactions",
+        "opaque",
+        "left_out",
+        "never_checked",
+        "decisions",
+    )
     if not isinstance(result, dict) or any(field not in result for field in fields):
         raise InputError(f"{path}: is no result that check.py recorded; make one with --record")
     return result

@@ -7,14 +7,13 @@ compactor  (history, budget, count) -> messages. history: the messages of the re
            last; what an earlier compaction left stands in front of it. budget: {"context_limit", "max_new_tokens",
            "margin"}; the returned messages are the next request, the current user message last. A function whose
            attribute `extractive` is True only copies text, so that what it left out is known to be absent.
-block      quoted lines from earlier turns between <notes> or <pinned> tags; carried as it stands, the oldest lines
-           going first when the blocks alone outgrow half of the available input
+block      quoted lines from earlier turns between <notes> or <pinned> tags; carried as it stands until it outgrows half
+           of the available input: then the oldest notes go first, and of pins the oldest of the laxest class
 """
 
 import strategies
-from strategies import NOTES_HEADER, available, escape, render, take
-
 from compaction.classify import classify
+from strategies import NOTES_HEADER, available, escape, render, take
 
 LEDGER_HEADER = (
     "Statements pinned from earlier turns, word for word. They quote the conversation and still bind its participants."
@@ -25,17 +24,17 @@ QUESTION = "\n</notes>\n\nQuestion: "
 
 def recent(history, budget, count):
     """Whole turns from the newest back, as in the lab; a system message in front stays."""
-    return strategies.recent(as_case(history, budget, count), count)["messages"]
+    return strategies.recent(carried(as_case(history, budget), count), count)["messages"]
 
 
 def notes(history, budget, count):
     """Recent turns and notes from those left out, as in the lab; notes of earlier compactions stand in front."""
-    return strategies.notes(as_case(history, budget, count), count)["messages"]
+    return strategies.notes(carried(as_case(history, budget), count), count)["messages"]
 
 
 def ledger(history, budget, count):
     """Binding statements of the turns that are left out, pinned word for word in front, then recent turns."""
-    case = as_case(history, budget, count)
+    case = as_case(history, budget)
     pinned = block_lines(case["instructions"])
     front = without_block(case["instructions"])
     limit = available(case)
@@ -56,7 +55,7 @@ for _compactor in (recent, notes, ledger):
     _compactor.extractive = True
 
 
-def as_case(history, budget, count):
+def as_case(history, budget):
     """The lab's case for a request: blocks and system messages as instructions, the rest as turns and question."""
     front, turns = [], []
     for message in history[:-1]:
@@ -67,11 +66,14 @@ def as_case(history, budget, count):
         else:
             front.append(message["content"])  # what was left in front of the first user message
     for turn in turns:
-        carried, turn[0] = split_notes(turn[0])
-        front += carried
-    case = {"instructions": "", "current": history[-1]["content"], "budget": budget,
-            "history": [as_turn(turn) for turn in turns]}
-    return case | {"instructions": carry(front, case, count)}
+        notes_block, turn[0] = split_notes(turn[0])
+        front += notes_block
+    return {
+        "instructions": "\n\n".join(filter(None, front)),
+        "current": history[-1]["content"],
+        "budget": budget,
+        "history": [as_turn(turn) for turn in turns],
+    }
 
 
 def as_turn(messages):
@@ -92,17 +94,16 @@ def split_notes(message):
     return [head + "\n</notes>"], message | {"content": question}
 
 
-def carry(front, case, count):
-    """The blocks in front as one text, the oldest lines left out while they fill over half of what may be used."""
-    limit = available(case) // 2
-    text = "\n\n".join(filter(None, front))
+def carried(case, count):
+    """The case, the oldest lines of its blocks left out while they fill over half of what may be used."""
+    limit, text = available(case) // 2, case["instructions"]
     while count(render(case | {"instructions": text}, [])) > limit:
         lines = text.split("\n")
         oldest = next((number for number, line in enumerate(lines) if line.startswith("- [")), None)
         if oldest is None:
             break
-        text = "\n".join(lines[:oldest] + lines[oldest + 1:])
-    return text
+        text = "\n".join(lines[:oldest] + lines[oldest + 1 :])
+    return case | {"instructions": text}
 
 
 def block(lines):

@@ -15,7 +15,6 @@ from fractions import Fraction
 from itertools import product
 
 from command import NotComparable
-
 from compaction.fixtures import CLASSES
 from compaction.items import RETAINED, UNKNOWN
 from compaction.stats import mcnemar
@@ -24,19 +23,33 @@ HARM = {"contradicted": 0, "absent": 1, "opaque": 2, "unjudged": 2, "supported":
 
 
 def check_comparable(candidate, incumbent):
-    """NotComparable, with the reason, for results of other fixtures, budgets, counters or judges."""
-    for field, remedy in (("fixtures", "run both on the same fixtures"), ("budget", "run both at the same budget"),
-                          ("counter", "count both with the same tokenizer"), ("gates", "use the same gates")):
+    """NotComparable, with the reason, for results of other fixtures, conversations, budgets, counters or judges."""
+    for field, remedy in (
+        ("fixtures", "run both on the same fixtures"),
+        ("budget", "run both at the same budget"),
+        ("counter", "count both with the same tokenizer"),
+        ("gates", "use the same gates"),
+    ):
         if candidate[field] != incumbent[field]:
             raise NotComparable(f"not comparable: {field} differ; {remedy}")
     shares = {one["keep_share"] for one in (candidate, incumbent)} - {None}
     if len(shares) > 1:
-        raise NotComparable("not comparable: the compactors were handed different shares of the budget (keep_share); "
-                            "run both with the same --keep-share")
+        raise NotComparable(
+            "not comparable: the compactors were handed different shares of the budget (keep_share); "
+            "run both with the same --keep-share"
+        )
+    covered = [{one["conversation_id"] for one in side["decisions"]} for side in (candidate, incumbent)]
+    if covered[0] != covered[1]:
+        only = sorted(covered[0] ^ covered[1])
+        raise NotComparable(
+            f"not comparable: only one side has decisions on {', '.join(only)}; give both sides contexts "
+            "of the same conversations"
+        )
     used = any(one["by"] == "judge" for side in (candidate, incumbent) for one in side["decisions"])
     if used and identity(candidate) != identity(incumbent):
-        raise NotComparable(f"not comparable: judged by {identity(candidate)!r} and by {identity(incumbent)!r}; "
-                            "use one judge for both")
+        raise NotComparable(
+            f"not comparable: judged by {identity(candidate)!r} and by {identity(incumbent)!r}; use one judge for both"
+        )
 
 
 def identity(result):
@@ -53,15 +66,22 @@ def compare(candidate, incumbent):
     for row in rows:
         if row["row"] in CLASSES:
             row |= discordant([pair for pair in pairs if pair[0]["class"] == row["row"]])
-    return {"decision": decide(rows), "rows": rows, "changed": changed(pairs),
-            "missing_verdicts": missing(candidate["decisions"] + incumbent["decisions"])}
+    return {
+        "decision": decide(rows),
+        "rows": rows,
+        "changed": changed(pairs),
+        "missing_verdicts": missing(candidate["decisions"] + incumbent["decisions"]),
+    }
 
 
 def compare_rows(candidate, incumbent, shared=None):
     """Each gated row of two reports with its change; `shared`: unknown decisions that both have, by class."""
     old = {row["row"]: row for row in incumbent}
-    return [{"row": row["row"], "name": row["name"], "change": row_change(row, old[row["row"]], (shared or {}))}
-            for row in candidate if row["gate"] is not None]
+    return [
+        {"row": row["row"], "name": row["name"], "change": row_change(row, old[row["row"]], (shared or {}))}
+        for row in candidate
+        if row["gate"] is not None
+    ]
 
 
 def row_change(new, old, shared):
@@ -75,8 +95,10 @@ def row_change(new, old, shared):
     if not new["decisions"] or not old["decisions"]:
         return "undecided"
     same = min(shared.get(new["row"], 0), new["unknown"], old["unknown"])
-    differences = [value(new, both + mine) - value(old, both + theirs) for both, mine, theirs in
-                   product((0, same), (0, new["unknown"] - same), (0, old["unknown"] - same))]
+    differences = [
+        value(new, both + mine) - value(old, both + theirs)
+        for both, mine, theirs in product((0, same), (0, new["unknown"] - same), (0, old["unknown"] - same))
+    ]
     return "worse" if max(differences) < 0 else "not worse" if min(differences) >= 0 else "undecided"
 
 
@@ -97,20 +119,27 @@ def shared_unknown(new, old):
     """How many unjudged decisions ask the very same question on both sides, by class and in all ("contradictions")."""
     found = {}
     for name in (*CLASSES, "contradictions"):
-        keys = [Counter(one["key"] for one in side if one["verdict"] == "unjudged" and name in (one["class"], "contradictions"))
-                for side in (new, old)]
+        keys = [
+            Counter(
+                one["key"] for one in side if one["verdict"] == "unjudged" and name in (one["class"], "contradictions")
+            )
+            for side in (new, old)
+        ]
         found[name] = (keys[0] & keys[1]).total()
     return found
 
 
 def missing(decisions):
     """Verdicts that are not there: distinct questions for a judge, and decisions in contexts that cannot be read."""
-    return {"unjudged": len({one["key"] for one in decisions if one["verdict"] == "unjudged"}),
-            "opaque": sum(one["verdict"] == "opaque" for one in decisions)}
+    return {
+        "unjudged": len({one["key"] for one in decisions if one["verdict"] == "unjudged"}),
+        "opaque": sum(one["verdict"] == "opaque" for one in decisions),
+    }
 
 
 def paired(new, old):
     """(candidate's, incumbent's) decisions on the same item at the compaction of the same number."""
+
     def place(one):
         return one["conversation_id"], one["item"], one["compaction"]
 
@@ -126,8 +155,13 @@ def discordant(pairs):
     known = [pair for pair in pairs if not any(one["verdict"] in UNKNOWN for one in pair)]
     kept = [[one["verdict"] in RETAINED for one in pair] for pair in known]
     lost, gained = kept.count([False, True]), kept.count([True, False])
-    return {"pairs": len(pairs), "unknown_pairs": len(pairs) - len(known), "lost": lost, "gained": gained,
-            "p": mcnemar(lost, gained)}
+    return {
+        "pairs": len(pairs),
+        "unknown_pairs": len(pairs) - len(known),
+        "lost": lost,
+        "gained": gained,
+        "p": mcnemar(lost, gained),
+    }
 
 
 def changed(pairs):
@@ -144,15 +178,22 @@ def changed(pairs):
         different = [pair for pair in trail if pair[0]["verdict"] != pair[1]["verdict"]]
         if different:
             new, old = min(different, key=harm)
-            found.append({
-                "conversation_id": new["conversation_id"], "item": new["item"], "class": new["class"],
-                "tags": new["tags"], "compaction": new["compaction"],
-                "candidate": new["verdict"], "incumbent": old["verdict"],
-                "candidate_line": new["line"], "incumbent_line": old["line"],
-                "candidate_verdicts": [pair[0]["verdict"] for pair in trail],
-                "incumbent_verdicts": [pair[1]["verdict"] for pair in trail],
-                "order": harm((new, old)),
-            })
+            found.append(
+                {
+                    "conversation_id": new["conversation_id"],
+                    "item": new["item"],
+                    "class": new["class"],
+                    "tags": new["tags"],
+                    "compaction": new["compaction"],
+                    "candidate": new["verdict"],
+                    "incumbent": old["verdict"],
+                    "candidate_line": new["line"],
+                    "incumbent_line": old["line"],
+                    "candidate_verdicts": [pair[0]["verdict"] for pair in trail],
+                    "incumbent_verdicts": [pair[1]["verdict"] for pair in trail],
+                    "order": harm((new, old)),
+                }
+            )
     found.sort(key=lambda one: (one.pop("order"), one["conversation_id"], one["item"]))
     return found
 

@@ -3,27 +3,28 @@
 Run:  not a script; `python -m compaction.check --contexts FILE.jsonl` uses it.
 Does not compact or check anything.
 
-A line is {"conversation_id", "compaction" (number, from 1), "messages"}, optionally "turn" (the user turn, from 1, in
-which it was made: items of earlier turns and of that user's message were stated before it) and "opaque": true where it cannot be read (then messages may
-be []). Without a turn it is the one whose user message the context ends with; where that is no single turn, the last
-context of a conversation is checked for every item and an earlier one is counted as unplaced and not checked.
+A line is {"conversation_id", "compaction" (number, from 1), "messages"}, and optionally
+turn    the user turn, from 1, that it was made for: items of earlier turns were stated before it. Without it that is
+        the turn whose user message the context ends with; where that is no single turn, the last context of a
+        conversation is checked for every item, and an earlier one is counted as unplaced and not checked
+inside  true where it was made inside the turn before `turn`: of that one only the user's words surely came before
+opaque  true where it cannot be read, or not wholly; then messages may be left out
 A line of a conversation that no fixture describes is counted and not checked.
 The event log that import_sessions.py writes is read too: its compaction events are the contexts.
 """
 
-from command import InputError, read_jsonl
-
+from command import InputError
 from compaction.conversation import message_problem
+from compaction.recorded import stream
 
-FIELDS = ("conversation_id", "compaction", "messages", "turn", "opaque")
+FIELDS = ("conversation_id", "compaction", "messages", "turn", "inside", "opaque")
 
 
 def read_contexts(path, fixtures, count):
     """(contexts as growth.py makes them, {"unplaced", "unannotated"}: lines not checked); InputError names the line."""
     known = {fixture["conversation_id"]: fixture for fixture in fixtures}
     found, seen, events, others = [], set(), {}, 0
-    for number, line in enumerate(read_jsonl(path), 1):
-        place = f"{path}: context {number}"
+    for place, line in stream(path):
         if isinstance(line, dict) and "kind" in line:
             if line["kind"] != "compaction" or line.get("conversation_id") not in known:
                 continue  # an event log holds more than the annotated conversations
@@ -40,21 +41,27 @@ def read_contexts(path, fixtures, count):
         found.append(line)
     if not found:
         raise InputError(f"{path}: no context of an annotated conversation; record some or name other --fixtures")
-    placed = [one for line in sorted(found, key=lambda one: (one["conversation_id"], one["compaction"]))
-              if (one := placed_context(line, found, known, count))]
+    placed = [
+        one
+        for line in sorted(found, key=lambda one: (one["conversation_id"], one["compaction"]))
+        if (one := placed_context(line, found, known, count))
+    ]
     return placed, {"unplaced": len(found) - len(placed), "unannotated": others}
 
 
 def from_event(event, number):
-    """The context that a compaction event left: its text as one user message.
-
-    The event's turn had begun when the compaction was made: items of that turn must be in it as well.
-    """
+    """The context that a compaction event left: its text as one user message. It fell inside its turn."""
     text, turn = event.get("content") or "", event.get("turn")
     opaque = bool(event.get("opaque"))
     messages = [{"role": "user", "content": text}] if text else []
-    return {"conversation_id": event["conversation_id"], "compaction": number, "turn": turn + 1 if isinstance(turn, int) else turn,
-            "messages": messages, "opaque": opaque or not messages}
+    return {
+        "conversation_id": event["conversation_id"],
+        "compaction": number,
+        "turn": turn + 1 if isinstance(turn, int) else turn,
+        "inside": True,
+        "messages": messages,
+        "opaque": opaque or not messages,
+    }
 
 
 def check_context(line, place):
@@ -89,8 +96,15 @@ def placed_context(line, lines, known, count):
         turn = fixture["turns"] + 1
     if turn is None:
         return None
-    return {"conversation_id": line["conversation_id"], "compaction": line["compaction"], "turn": turn,
-            "inside": line.get("turn") is not None, "messages": messages, "tokens": None if opaque else count(messages), "opaque": opaque}
+    return {
+        "conversation_id": line["conversation_id"],
+        "compaction": line["compaction"],
+        "turn": turn,
+        "inside": bool(line.get("inside")),
+        "messages": messages,
+        "tokens": None if opaque else count(messages),
+        "opaque": opaque,
+    }
 
 
 def ending_turn(messages, history):

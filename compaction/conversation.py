@@ -13,7 +13,7 @@ ROLES = ("system", "user", "assistant", "tool")
 
 
 def turn_problem(turn, calls):
-    """What is wrong with a turn, or None. `calls` holds the call ids of the conversation so far; the turn's are added."""
+    """What is wrong with a turn, or None. `calls`: the call ids of the conversation so far; the turn's are added."""
     if not isinstance(turn, dict):
         return "is no JSON object"
     for field in ("user", "assistant"):
@@ -41,7 +41,7 @@ def half_pair(value):
         try:
             text.encode("utf-8")
         except UnicodeEncodeError as error:
-            return text[max(0, error.start - 10):error.start + 1]
+            return text[max(0, error.start - 10) : error.start + 1]
     return None
 
 
@@ -53,7 +53,9 @@ def between_problem(messages, calls):
         if problem is None and message["role"] not in ("assistant", "tool"):
             problem = f"role {message['role']!r} cannot stand between user and assistant"
         if problem is None and message["role"] == "tool" and message["tool_call_id"] not in asked:
-            problem = f"answers {message['tool_call_id']!r}, which no earlier call of this turn has, or answers it twice"
+            problem = (
+                f"answers {message['tool_call_id']!r}, which no earlier call of this turn has, or answers it twice"
+            )
         for call in message.get("tool_calls", []) if problem is None else []:
             if call["id"] in calls:
                 problem = f"call id {call['id']!r} stands twice in the conversation"
@@ -121,3 +123,8 @@ def turn_texts(turn):
     """The texts of one turn, message by message."""
     between = [text for message in turn.get("messages", []) for text in message_texts(message)]
     return [text for text in (turn["user"], *between, turn["assistant"]) if text]
+
+
+def printable(text):
+    """A text with control characters written out, so that a recorded one cannot steer a terminal."""
+    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)

@@ -5,11 +5,10 @@ Run:  not a script; `python -m compaction.judge_check --judge compaction.doubles
 
 from functools import lru_cache
 
-from strategies import words
-
 from compaction.conversation import message_texts
 from compaction.fixtures import load_fixtures
 from compaction.literals import negated, stands
+from strategies import words
 
 
 def overlap_judge(question):

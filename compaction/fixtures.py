@@ -17,7 +17,6 @@ from collections import Counter
 from pathlib import Path
 
 from command import InputError, dump, read_json, run_command
-
 from compaction.conversation import half_pair, turn_problem, turn_texts
 from compaction.literals import negated, sentence_before, stands
 
@@ -34,20 +33,25 @@ class FixtureError(InputError):
     """A fixture that cannot be used; its place and the problem are fields, for a caller that lists them."""
 
     def __init__(self, path, conversation, item, field, problem, remedy):
-        place = [f"conversation {conversation!r}" if conversation else "", f"item {item!r}" if item else "",
-                 f"field {field!r}" if field else ""]
+        place = [
+            f"conversation {conversation!r}" if conversation else "",
+            f"item {item!r}" if item else "",
+            f"field {field!r}" if field else "",
+        ]
         super().__init__(": ".join([str(path), *filter(None, place), f"{problem}; {remedy}"]))
         self.path, self.conversation, self.item, self.field, self.problem = path, conversation, item, field, problem
 
 
 def load_fixtures(paths=(SHIPPED,)):
-    """Every fixture in `paths` (files, or folders of *.json), by conversation id; FixtureError for the first problem."""
+    """Every fixture in `paths` (files, folders of *.json), by conversation id; FixtureError for the first problem."""
     found, ids, conversations = [], {}, {}
     for path in fixture_files(paths):
         fixture = check_fixture(read_json(path), path)
         name = fixture["conversation_id"]
         if name in conversations:
-            raise FixtureError(path, name, None, "conversation_id", f"stands in {conversations[name]} too", "rename one")
+            raise FixtureError(
+                path, name, None, "conversation_id", f"stands in {conversations[name]} too", "rename one"
+            )
         conversations[name] = path
         for item in fixture["must_survive"]:
             if item["id"] in ids:
@@ -138,12 +142,12 @@ def check_item(item, history, refuse):
         refuse("turn", f"is {item['turn']!r}", f"give a turn from 1 to {len(history)}")
     if not item["probe"].rstrip().endswith("?"):
         refuse("probe", "is no question", "end it with a question mark")
-    turns = history[item["turn"] - 1:item["turn"]]
+    turns = history[item["turn"] - 1 : item["turn"]]
     check_literal("literal", item["literal"], turns, f"turn {item['turn']}", refuse)
     for field in ("replaced", "also"):
         check_list(field, item.get(field, []), refuse)
     for literal in item.get("replaced", []):
-        check_literal("replaced", literal, history[:item["turn"] - 1], f"a turn before {item['turn']}", refuse)
+        check_literal("replaced", literal, history[: item["turn"] - 1], f"a turn before {item['turn']}", refuse)
     for literal in item.get("also", []):
         check_literal("also", literal, history, "the history", refuse)
     both = set(item.get("replaced", [])) & {item["literal"], *item.get("also", [])}
@@ -162,8 +166,13 @@ def check_literal(field, literal, turns, place, refuse):
     texts = [one for turn in turns for one in turn_texts(turn)]
     if not any(stands(literal, one) for one in texts):
         inside = any(literal in one for one in texts)
-        refuse(field, f"{literal!r} stands in {place} only inside a longer name" if inside else
-               f"{literal!r} does not occur in one message of {place}", "copy the exact, whole words")
+        refuse(
+            field,
+            f"{literal!r} stands in {place} only inside a longer name"
+            if inside
+            else f"{literal!r} does not occur in one message of {place}",
+            "copy the exact, whole words",
+        )
 
 
 def check_list(field, value, refuse):
@@ -191,7 +200,9 @@ def warnings(fixtures):
         for item in fixture["must_survive"]:
             place = f"{fixture['conversation_id']}: item {item['id']}: literal {item['literal']!r}"
             if item["class"] != "reference" and len(item["literal"].split()) < SHORT:
-                found.append(f"{place} has fewer than {SHORT} words and may be found by chance; take more of the sentence")
+                found.append(
+                    f"{place} has fewer than {SHORT} words and may be found by chance; take more of the sentence"
+                )
             if behind_negation(item, fixture["history"]):
                 found.append(f"{place} starts behind a negation in its source; take the negation into the literal")
     return found
@@ -199,8 +210,11 @@ def warnings(fixtures):
 
 def behind_negation(item, history):
     """Whether every place of the literal in its turn has a negation before it in the same sentence."""
-    before = [sentence_before(one, start) for one in turn_texts(history[item["turn"] - 1])
-              for start in stands(item["literal"], one)]
+    before = [
+        sentence_before(one, start)
+        for one in turn_texts(history[item["turn"] - 1])
+        for start in stands(item["literal"], one)
+    ]
     return all(negated(one) for one in before)
 
 
@@ -219,8 +233,12 @@ def summary(fixtures):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], epilog="example: python -m compaction.fixtures")
-    parser.add_argument("paths", nargs="*", type=Path, default=[SHIPPED], help="files or folders (default: the shipped set)")
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0], epilog="example: python -m compaction.fixtures"
+    )
+    parser.add_argument(
+        "paths", nargs="*", type=Path, default=[SHIPPED], help="files or folders (default: the shipped set)"
+    )
     args = parser.parse_args(argv)
     fixtures = load_fixtures(args.paths)
     for line in warnings(fixtures):

@@ -3,45 +3,64 @@
 Run:  not a script; check.py reads the gates and builds the rows.
 Does not check items (items.py) or compare two compactors (comparison.py).
 
-row    {"row", "name", "decisions", "unknown", ..., "gate", "state"}; unknown counts decisions that are unjudged or opaque
+row    {"row", "name", "decisions", "unknown", ..., "gate", "state"}; unknown: decisions unjudged or opaque
 state  met       the low end (every unknown decision lost, or a contradiction) meets the gate
        missed    the high end (every unknown decision kept) misses it
        undecided between the two; also a row without decisions, which shows nothing
        no gate   reported only
 """
 
-from command import InputError, read_json
+import math
 
+from command import InputError, read_json
 from compaction.fixtures import CLASSES
 from compaction.items import RETAINED, UNKNOWN
 from compaction.stats import percentile, wilson
 
-GATES = {"constraint": 0.95, "open_question": 0.90, "commitment": 0.95, "reference": 0.98, "contradictions": 0,
-         "prompt_tokens": "budget"}  # "budget": the available input of the run
-NAMES = {"constraint": "constraints retained", "open_question": "open questions retained",
-         "commitment": "commitments retained", "reference": "references retained", "contradictions": "contradictions",
-         "prompt_tokens": "prompt tokens after compaction"}
+GATES = {
+    "constraint": 0.95,
+    "open_question": 0.90,
+    "commitment": 0.95,
+    "reference": 0.98,
+    "contradictions": 0,
+    "prompt_tokens": "budget",
+}  # "budget": the available input of the run
+NAMES = {
+    "constraint": "constraints retained",
+    "open_question": "open questions retained",
+    "commitment": "commitments retained",
+    "reference": "references retained",
+    "contradictions": "contradictions",
+    "prompt_tokens": "prompt tokens after compaction",
+}
 
 
 def read_gates(path):
     """The default gates with those of a JSON file in their place; null takes a gate away."""
     given = read_json(path)
     if not isinstance(given, dict):
-        raise InputError(f"{path}: is no JSON object; give gates such as {{\"constraint\": 0.9}}")
+        raise InputError(f'{path}: is no JSON object; give gates such as {{"constraint": 0.9}}')
     for name, gate in given.items():
         if name not in GATES:
             raise InputError(f"{path}: no row is named {name!r}; use {', '.join(GATES)}")
         number = isinstance(gate, (int, float)) and not isinstance(gate, bool)
-        fits = (number and 0 <= gate <= 1 if name in CLASSES else gate == "budget" or isinstance(gate, int) and number
-                and gate >= 0 if name == "prompt_tokens" else number and isinstance(gate, int) and gate >= 0)
+        fits = (
+            number and 0 <= gate <= 1
+            if name in CLASSES
+            else gate == "budget" or isinstance(gate, int) and number and gate >= 0
+            if name == "prompt_tokens"
+            else number and isinstance(gate, int) and gate >= 0
+        )
         if gate is not None and not fits:
-            raise InputError(f"{path}: gate {name!r} is {gate!r}; give a share from 0 to 1 for a class, a whole number "
-                             "for contradictions, tokens or \"budget\" for prompt_tokens, or null for none")
+            raise InputError(
+                f"{path}: gate {name!r} is {gate!r}; give a share from 0 to 1 for a class, a whole number "
+                'for contradictions, tokens or "budget" for prompt_tokens, or null for none'
+            )
     return GATES | given
 
 
 def build_rows(decisions, contexts, limit, gates=GATES):
-    """The report's rows from decisions ({"class", "verdict", "by"}) and contexts ({"tokens"}); `limit`: available input."""
+    """The report's rows from decisions ({"class", "verdict", "by"}) and contexts ({"tokens"}); `limit`: tokens."""
     rows = []
     for name in CLASSES:
         of_class = [one for one in decisions if one["class"] == name]
@@ -54,7 +73,9 @@ def build_rows(decisions, contexts, limit, gates=GATES):
     tokens = [one["tokens"] for one in contexts if one["tokens"] is not None]
     gate = limit if gates["prompt_tokens"] == "budget" else gates["prompt_tokens"]
     median, p95 = (percentile(tokens, 0.5), percentile(tokens, 0.95)) if tokens else (None, None)
-    return [*rows, tokens_row(median, p95, len(tokens), gate, len(contexts) - len(tokens))]
+    unreadable = len(contexts) - len(tokens)
+    most = percentile([*tokens, *[math.inf] * unreadable], 0.95) if tokens else None
+    return [*rows, tokens_row(median, p95, len(tokens), gate, unreadable, most)]
 
 
 def unknown(decisions):
@@ -66,25 +87,53 @@ def retained_row(name, kept, decisions, unknown=0, gate=None, judged=0):
     """A class's row: its share is a range while decisions are unknown; the Wilson interval spans both ends."""
     low, high = (kept / decisions, (kept + unknown) / decisions) if decisions else (None, None)
     interval = [wilson(kept, decisions)[0], wilson(kept + unknown, decisions)[1]] if decisions else None
-    return {"row": name, "name": NAMES[name], "kept": kept, "decisions": decisions, "unknown": unknown,
-            "judged": judged, "low": low, "high": high, "wilson": interval, "gate": gate,
-            "state": state(low, high, gate)}
+    return {
+        "row": name,
+        "name": NAMES[name],
+        "kept": kept,
+        "decisions": decisions,
+        "unknown": unknown,
+        "judged": judged,
+        "low": low,
+        "high": high,
+        "wilson": interval,
+        "gate": gate,
+        "state": state(low, high, gate),
+    }
 
 
 def contradictions_row(count, decisions, unknown=0, gate=None, judged=0):
     """The row of contradictions, a count: every unknown decision could be one more."""
     low, high = (-(count + unknown), -count) if decisions else (None, None)  # fewer is better
-    return {"row": "contradictions", "name": NAMES["contradictions"], "count": count, "decisions": decisions,
-            "unknown": unknown, "judged": judged, "gate": gate,
-            "state": state(low, high, None if gate is None else -gate)}
+    return {
+        "row": "contradictions",
+        "name": NAMES["contradictions"],
+        "count": count,
+        "decisions": decisions,
+        "unknown": unknown,
+        "judged": judged,
+        "gate": gate,
+        "state": state(low, high, None if gate is None else -gate),
+    }
 
 
-def tokens_row(median, p95, contexts, gate=None, unreadable=0):
-    """The row of prompt size: tokens of the request after each compaction; its gate is for the 95th percentile."""
-    known = p95 is not None
-    return {"row": "prompt_tokens", "name": NAMES["prompt_tokens"], "median": median, "p95": p95, "contexts": contexts,
-            "unknown": unreadable, "gate": gate,
-            "state": state(-p95 if known else None, -p95 if known else None, None if gate is None else -gate)}
+def tokens_row(median, p95, contexts, gate=None, unreadable=0, most=None):
+    """The row of prompt size: tokens of the request after each compaction; its gate is for the 95th percentile.
+
+    p95  of the contexts whose size is known; with unreadable ones, `most` is the percentile if those were endless.
+    """
+    worst = p95 if most is None and not unreadable else most
+    low, high = (-worst if worst is not None else -math.inf, -p95) if p95 is not None else (None, None)
+    return {
+        "row": "prompt_tokens",
+        "name": NAMES["prompt_tokens"],
+        "median": median,
+        "p95": p95,
+        "contexts": contexts,
+        "unknown": unreadable,
+        "gate": gate,
+        "state": state(low, high, None if gate is None else -gate),
+    }
 
 
 def state(low, high, gate):

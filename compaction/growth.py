@@ -17,9 +17,8 @@ context  {"conversation_id", "compaction" (from 1), "turn" (the user turn it was
 import copy
 
 from command import InputError
-from strategies import available, turn_messages
-
 from compaction.conversation import message_problem
+from strategies import available, turn_messages
 
 KEEP_SHARE = 0.5
 BUDGET = {"context_limit": 4096, "max_new_tokens": 512, "margin": 64}
@@ -36,8 +35,15 @@ def grow(fixture, compactor, budget, count, keep_share=KEEP_SHARE):
             place = f"{fixture['conversation_id']}: compaction {len(found) + 1} (turn {number})"
             left = compactor(copy.deepcopy(grown), dict(smaller), count)
             grown = with_current(check_messages(left, place), current)
-            found.append({"conversation_id": fixture["conversation_id"], "compaction": len(found) + 1, "turn": number,
-                          "messages": grown, "tokens": count(grown)})
+            found.append(
+                {
+                    "conversation_id": fixture["conversation_id"],
+                    "compaction": len(found) + 1,
+                    "turn": number,
+                    "messages": grown,
+                    "tokens": count(grown),
+                }
+            )
         context = [*grown, *rest]
     return found
 
@@ -72,5 +78,8 @@ def too_few(fixtures, contexts):
     made = {fixture["conversation_id"]: 0 for fixture in fixtures}
     for context in contexts:
         made[context["conversation_id"]] += 1
-    return [f"{fixture['conversation_id']}: {made[fixture['conversation_id']]} of {fixture['compactions_expected']}"
-            for fixture in fixtures if made[fixture["conversation_id"]] < fixture["compactions_expected"]]
+    return [
+        f"{fixture['conversation_id']}: {made[fixture['conversation_id']]} of {fixture['compactions_expected']}"
+        for fixture in fixtures
+        if made[fixture["conversation_id"]] < fixture["compactions_expected"]
+    ]

@@ -59,13 +59,15 @@ def import_file(seen, conversation_id, tally, before, row, write, write_context)
             if event["kind"] == "compaction":
                 compactions += 1
                 if write_context:
-                    # The turn it falls into had begun: what its user said must be in the context, so it is the next one's.
+                    # The turn it falls into had begun: what its user said must be in the context, so it is the next one's,
+                    # made inside the one before.
                     opaque = {"opaque": True} if event.get("opaque") else {}
                     write_context(
                         {
                             "conversation_id": event["conversation_id"],
                             "compaction": compactions,
                             "turn": event["turn"] + 1,
+                            "inside": True,
                             **opaque,
                             "messages": context,
                         }

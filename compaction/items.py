@@ -15,10 +15,9 @@ judge     callable: {"probe", "expect", "context": text} -> {"verdict", ...} or 
 import hashlib
 import json
 
-from strategies import words
-
 from compaction.conversation import message_texts, turn_texts
 from compaction.literals import negated, sentence_at, sentence_before, speaks_of_replacement, stands
+from strategies import words
 
 RETAINED = ("verbatim", "supported")
 UNKNOWN = ("unjudged", "opaque")
@@ -48,8 +47,12 @@ def check(item, history, context, extractive, judge=None):
     reply = judge(question) if judge else None
     verdict = reply.get("verdict") if isinstance(reply, dict) else None
     known = verdict in JUDGED
-    return {"verdict": verdict if known else "unjudged", "by": "judge" if known else None, "line": line,
-            "key": question_key(question)}
+    return {
+        "verdict": verdict if known else "unjudged",
+        "by": "judge" if known else None,
+        "line": line,
+        "key": question_key(question),
+    }
 
 
 def standing(item, history, texts):
@@ -59,10 +62,14 @@ def standing(item, history, texts):
     way about: "push to main" says nothing of itself in "do not push to main", nor that in a bare "push to main".
     """
     turned = None
-    said = history[item["turn"] - 1:item["turn"]]
+    said = history[item["turn"] - 1 : item["turn"]]
     for literal, source in [(item["literal"], said), *((other, history) for other in item.get("also", ()))]:
-        polarity = {negated(sentence_before(text, start))
-                    for turn in source for text in turn_texts(turn) for start in stands(literal, text)}
+        polarity = {
+            negated(sentence_before(text, start))
+            for turn in source
+            for text in turn_texts(turn)
+            for start in stands(literal, text)
+        }
         for text in texts:
             for start in stands(literal, text):
                 if not polarity or negated(sentence_before(text, start)) in polarity:

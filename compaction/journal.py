@@ -25,7 +25,9 @@ def read_lines(path):
     lines = read_text(path).split("\n")
     if torn(lines[-1]):
         lines.pop()
-    return [(number, parse_json(line, f"{path}: line {number}")) for number, line in enumerate(lines, 1) if line.strip()]
+    return [
+        (number, parse_json(line, f"{path}: line {number}")) for number, line in enumerate(lines, 1) if line.strip()
+    ]
 
 
 def torn(tail):

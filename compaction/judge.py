@@ -12,11 +12,10 @@ import hashlib
 import json
 import random
 
-from modelkit.prompts import build_prompt, fence
-from modelkit.replies import ask_for_object, validate
-
 from compaction.items import JUDGED, question_key
 from compaction.model_ask import pinned_model
+from modelkit.prompts import build_prompt, fence
+from modelkit.replies import ask_for_object, validate
 
 ROLE = "You check whether a record of a conversation still answers a question."
 TASK = """Answer the question from the record alone, then compare your answer with the right answer.
@@ -31,16 +30,17 @@ CONSTRAINTS = (
     "A hedge, a condition or an open point that became an approval or a decision is contradicted.",
     "Do not use what you know from elsewhere, and do not guess.",
 )
-OUTPUT = 'One JSON object and nothing else: {"answer": "your answer from the record, in one sentence", "verdict": ' \
-         '"supported" or "absent" or "contradicted"}'
-SCHEMA = {"answer": {"type": str, "required": True},
-          "verdict": {"type": str, "required": True, "one_of": list(JUDGED)}}
+OUTPUT = (
+    'One JSON object and nothing else: {"answer": "your answer from the record, in one sentence", "verdict": '
+    '"supported" or "absent" or "contradicted"}'
+)
+SCHEMA = {"answer": {"type": str, "required": True}, "verdict": {"type": str, "required": True, "one_of": list(JUDGED)}}
 ATTEMPTS = 3
 ANSWER_TOKENS = 256
 
 
 def judge_prompt(question):
-    """(prompt, tag of the fence): the context stands in the fence and nowhere else. The same question, the same bytes."""
+    """(prompt, tag of the fence): the context stands in the fence, nowhere else. Same question, same bytes."""
     tag, fenced = fence(question["context"], random.Random(question_key(question)))
     constraints = [text.format(open=f"<{tag}>", close=f"</{tag}>") for text in CONSTRAINTS]
     task = TASK.replace("{probe}", one_line(question["probe"])).replace("{expect}", one_line(question["expect"]))
@@ -53,7 +53,8 @@ def one_line(text):
 
 
 def make_judge(ask, identity):
-    """A judge from `ask` (prompt -> reply text). At most three attempts; a reply that stays unreadable is no verdict."""
+    """A judge from `ask` (prompt -> text). Three attempts at most; a reply that stays unreadable is no verdict."""
+
     def judge(question):
         prompt, _ = judge_prompt(question)
         found, history = ask_for_object(ask, prompt, lambda reply: validate(reply, SCHEMA), ATTEMPTS)

@@ -2,7 +2,7 @@
 
 Run:  python -m compaction.judge_check --judge module:function > card.json
       python -m compaction.judge_check --judge model.json --keep judge-answers.jsonl > card.json
-The card goes to `python -m compaction.check --card card.json`. A judge that was never run has no card: it is unmeasured.
+The card goes to `python -m compaction.check --card card.json`. A judge without one is unmeasured.
 Does not improve a judge or decide whether it is good enough: the card stands beside each row that it judged.
 
 labels   {"labelled_by", "about", "items": [{"id", "probe", "expect", "context", "label", "planted"?}]}
@@ -19,11 +19,10 @@ import sys
 from pathlib import Path
 
 from command import InputError, dump, progress, read_json, run_command
-from modelkit.scoring import kappa
-
 from compaction.items import JUDGED
 from compaction.journal import append_line, read_lines
 from compaction.verdicts import find_judge
+from modelkit.scoring import kappa
 
 LABELS = Path(__file__).parent / "judge_labels.json"
 FIELDS = ("id", "probe", "expect", "context", "label")
@@ -43,7 +42,9 @@ def read_labels(path):
         if not isinstance(item, dict) or any(not isinstance(item.get(f), str) or not item[f].strip() for f in FIELDS):
             raise InputError(f"{place}: needs the texts {', '.join(FIELDS)}; add what is missing")
         if item["label"] not in JUDGED or item.get("planted", "vague") not in PLANTED:
-            raise InputError(f"{place}: label is one of {', '.join(JUDGED)} and planted {' or '.join(PLANTED)}; correct it")
+            raise InputError(
+                f"{place}: label is one of {', '.join(JUDGED)} and planted {' or '.join(PLANTED)}; correct it"
+            )
         if item["id"] in seen:
             raise InputError(f"{place}: the id {item['id']!r} stands twice; rename one")
         seen.add(item["id"])
@@ -51,19 +52,24 @@ def read_labels(path):
 
 
 def questions(items, repeats):
-    """Every question of a card in order: (part, id, number, question); number 0 of "repeat" is the verdict that counts."""
+    """Every question of a card in order: (part, id, number, question); number 0 of "repeat" is what counts."""
     for item in items:
         for number in range(repeats):
             yield "repeat", item["id"], number, {key: item[key] for key in ("probe", "expect", "context")}
     for item, other in pairs(items):
         for number, texts in enumerate(((item["context"], other["context"]), (other["context"], item["context"]))):
-            yield "order", item["id"], number, {"probe": item["probe"], "expect": item["expect"], "context": "\n\n".join(texts)}
+            yield (
+                "order",
+                item["id"],
+                number,
+                {"probe": item["probe"], "expect": item["expect"], "context": "\n\n".join(texts)},
+            )
 
 
 def pairs(items):
     """Each item with the next one that asks something else: two contexts that make one record in either order."""
     for place, item in enumerate(items):
-        later = [*items[place + 1:], *items[:place]]
+        later = [*items[place + 1 :], *items[:place]]
         other = next((one for one in later if one["probe"] != item["probe"]), None)
         if other:
             yield item, other
@@ -96,16 +102,28 @@ def make_card(identity, labels, found, repeats):
     return {
         "judge": identity,
         "labels": {"labelled_by": labels["labelled_by"], "items": len(items), "sha256": labels_hash(labels)},
-        "agreement": {"right": sum(a == b for a, b in zip(judged, wanted)), "labels": len(items),
-                      "unjudged": len(items) - len(read)},
+        "agreement": {
+            "right": sum(a == b for a, b in zip(judged, wanted)),
+            "labels": len(items),
+            "unjudged": len(items) - len(read),
+        },
         "kappa": kappa_or_none(judged, wanted),
-        "confusion": {label: {verdict: sum(item["label"] == label and first[item["id"]] == verdict for item in items)
-                              for verdict in JUDGED} for label in JUDGED},
+        "confusion": {
+            label: {
+                verdict: sum(item["label"] == label and first[item["id"]] == verdict for item in items)
+                for verdict in JUDGED
+            }
+            for label in JUDGED
+        },
         "repeats": {"times": repeats, "items": len(items), "flipped": steady.count(False)},
         "order": {"pairs": len(orders), "flipped": sum(a != b for a, b in orders)},
-        "planted": {kind: {"items": sum(item.get("planted") == kind for item in items),
-                           "accepted": sum(item.get("planted") == kind and first[item["id"]] == "supported"
-                                           for item in items)} for kind in PLANTED},
+        "planted": {
+            kind: {
+                "items": sum(item.get("planted") == kind for item in items),
+                "accepted": sum(item.get("planted") == kind and first[item["id"]] == "supported" for item in items),
+            }
+            for kind in PLANTED
+        },
     }
 
 
@@ -141,27 +159,39 @@ def table(card):
     """The card for a person."""
     right, planted = card["agreement"], card["planted"]
     kappa_text = "undefined" if card["kappa"] is None else f"{card['kappa']:.2f}"
-    lines = [f"judge: {json.dumps(card['judge'], ensure_ascii=False)}",
-             f"labels: {card['labels']['items']} items, by {card['labels']['labelled_by']}",
-             f"agreement {right['right']} of {right['labels']} ({right['unjudged']} unjudged), kappa {kappa_text}",
-             "label \\ verdict  " + "  ".join(JUDGED)]
+    lines = [
+        f"judge: {json.dumps(card['judge'], ensure_ascii=False)}",
+        f"labels: {card['labels']['items']} items, by {card['labels']['labelled_by']}",
+        f"agreement {right['right']} of {right['labels']} ({right['unjudged']} unjudged), kappa {kappa_text}",
+        "label \\ verdict  " + "  ".join(JUDGED),
+    ]
     for label, row in card["confusion"].items():
         lines.append(f"{label:15}  " + "  ".join(f"{count:{len(verdict)}}" for verdict, count in row.items()))
-    return "\n".join(lines + [
-        f"flips: {card['repeats']['flipped']} of {card['repeats']['items']} items in {card['repeats']['times']} repeats, "
-        f"{card['order']['flipped']} of {card['order']['pairs']} pairs with the order swapped",
-        "planted wrong answers accepted: " + ", ".join(f"{kind} {planted[kind]['accepted']} of {planted[kind]['items']}"
-                                                       for kind in PLANTED)])
+    return "\n".join(
+        lines
+        + [
+            f"flips: {card['repeats']['flipped']} of {card['repeats']['items']} items in {card['repeats']['times']} "
+            "repeats, "
+            f"{card['order']['flipped']} of {card['order']['pairs']} pairs with the order swapped",
+            "planted wrong answers accepted: "
+            + ", ".join(f"{kind} {planted[kind]['accepted']} of {planted[kind]['items']}" for kind in PLANTED),
+        ]
+    )
 
 
 def main(argv=None):
     parser = argparse.ArgumentParser(
         description=__doc__.splitlines()[0],
-        epilog="example: python -m compaction.judge_check --judge compaction.doubles:overlap_judge")
+        epilog="example: python -m compaction.judge_check --judge compaction.doubles:overlap_judge",
+    )
     parser.add_argument("--judge", required=True, metavar="NAME", help="module:function, or the file of a model block")
     parser.add_argument("--labels", type=Path, default=LABELS, metavar="FILE", help="labelled items (default: shipped)")
-    parser.add_argument("--repeats", type=int, default=REPEATS, help="times that each item is asked (default %(default)s)")
-    parser.add_argument("--keep", type=Path, metavar="FILE", help="keep each answer as it comes; go on where it stopped")
+    parser.add_argument(
+        "--repeats", type=int, default=REPEATS, help="times that each item is asked (default %(default)s)"
+    )
+    parser.add_argument(
+        "--keep", type=Path, metavar="FILE", help="keep each answer as it comes; go on where it stopped"
+    )
     args = parser.parse_args(argv)
     if args.repeats < 1:
         raise InputError(f"--repeats is {args.repeats}; ask each item at least once")

@@ -11,19 +11,22 @@ import re
 
 NEGATION = re.compile(r"\b(?:not|never|no|without|cannot)\b|n['\u2019]t\b", re.IGNORECASE)
 ENDS = re.compile(r"[.!?](?=\s)|\n")
-REPLACEMENT = re.compile(r"\b(?:replace[ds]?|replacing|instead|not|no longer|switch(?:ed)?|change[ds]?|actually|"
-                         r"previous(?:ly)?|original(?:ly)?|earlier|formerly|superseded?)\b|n['\u2019]t\b",
-                         re.IGNORECASE)
+REPLACEMENT = re.compile(
+    r"\b(?:replace[ds]?|replacing|instead|not|no longer|switch(?:ed)?|change[ds]?|actually|"
+    r"previous(?:ly)?|original(?:ly)?|earlier|formerly|superseded?)\b|n['\u2019]t\b",
+    re.IGNORECASE,
+)
 
 
 def stands(literal, text):
     """Offsets at which `literal` stands in `text`, raw or escaped, without a word character, - or / directly beside it.
 
-    "v1.2" does not stand in "v1.20", nor "main" in "main-old" or "feature/main".
+    A dot between two word characters belongs to a name too: "v1.2" stands neither in "v1.20" nor in "v1.2.1", "main"
+    neither in "main-old" nor in "feature/main" nor in "main.py".
     """
     found = set()
     for form in {literal, html.escape(literal, quote=False)}:
-        pattern = r"(?<![\w/-])" + re.escape(form) + r"(?![\w/-])"
+        pattern = r"(?<![\w/-])(?<!\w\.)" + re.escape(form) + r"(?![\w/-]|\.\w)"
         found |= {match.start() for match in re.finditer(pattern, text)}
     return sorted(found)
 
@@ -31,13 +34,13 @@ def stands(literal, text):
 def sentence_before(text, start):
     """The part of the sentence around offset `start` that lies before it."""
     ends = [match.end() for match in ENDS.finditer(text, 0, start)]
-    return text[ends[-1] if ends else 0:start]
+    return text[ends[-1] if ends else 0 : start]
 
 
 def sentence_at(text, start):
     """The whole sentence around offset `start`, stripped."""
     end = ENDS.search(text, start)
-    return (sentence_before(text, start) + text[start:end.end() if end else len(text)]).strip()
+    return (sentence_before(text, start) + text[start : end.end() if end else len(text)]).strip()
 
 
 def negated(text):

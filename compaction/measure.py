@@ -8,13 +8,12 @@ result  {"compactor", "budget", "keep_share", "gates", "counter", "fixtures", "j
 decision  {"conversation_id", "item", "class", "tags", "compaction", "verdict", "by", "line", "key"}
 """
 
-from strategies import available
-
-from compaction.fixtures import TAGS
 from compaction.comparison import missing
+from compaction.fixtures import TAGS
 from compaction.gates import GATES, build_rows, compliant, unknown
 from compaction.items import RETAINED, check
 from compaction.literals import stands
+from strategies import available
 
 
 def decide_items(fixtures, contexts, extractive, judge=None):
@@ -25,17 +24,22 @@ def decide_items(fixtures, contexts, extractive, judge=None):
         fixture = by_id[context["conversation_id"]]
         for item in fixture["must_survive"]:
             if stated(item, fixture, context):
-                found.append({
-                    "conversation_id": fixture["conversation_id"], "item": item["id"], "class": item["class"],
-                    "tags": item.get("tags", []), "compaction": context["compaction"],
-                    **check(item, fixture["history"], context, extractive, judge),
-                })
+                found.append(
+                    {
+                        "conversation_id": fixture["conversation_id"],
+                        "item": item["id"],
+                        "class": item["class"],
+                        "tags": item.get("tags", []),
+                        "compaction": context["compaction"],
+                        **check(item, fixture["history"], context, extractive, judge),
+                    }
+                )
     return found
 
 
 def stated(item, fixture, context):
-    """Whether an item was stated before a context was made. A compaction inside a turn comes after its user's words."""
-    if item["turn"] == context["turn"] and context.get("inside"):
+    """Whether an item was surely stated before a context. One made inside a turn comes after its user's words."""
+    if item["turn"] == context["turn"] - 1 and context.get("inside"):
         return bool(stands(item["literal"], fixture["history"][item["turn"] - 1]["user"]))
     return item["turn"] < context["turn"]
 
@@ -48,12 +52,17 @@ def summarize(fixtures, contexts, decisions, budget, gates=GATES):
         "compliant": compliant(rows),
         "rows": rows,
         "difficulties": [difficulty(tag, decisions) for tag in TAGS],
-        "compactions": {fixture["conversation_id"]: sum(one["conversation_id"] == fixture["conversation_id"]
-                                                         for one in contexts) for fixture in fixtures},
-        "opaque": {"contexts": sum(bool(one.get("opaque")) for one in contexts),
-                   "decisions": sum(one["verdict"] == "opaque" for one in decisions)},
-        "never_checked": [item["id"] for fixture in fixtures for item in fixture["must_survive"]
-                          if item["id"] not in checked],  # stated after the last compaction
+        "compactions": {
+            fixture["conversation_id"]: sum(one["conversation_id"] == fixture["conversation_id"] for one in contexts)
+            for fixture in fixtures
+        },
+        "opaque": {
+            "contexts": sum(bool(one.get("opaque")) for one in contexts),
+            "decisions": sum(one["verdict"] == "opaque" for one in decisions),
+        },
+        "never_checked": [
+            item["id"] for fixture in fixtures for item in fixture["must_survive"] if item["id"] not in checked
+        ],  # stated after the last compaction
         "lost": lost(decisions),
         "missing_verdicts": missing(decisions),
         "decisions": decisions,
@@ -63,8 +72,13 @@ def summarize(fixtures, contexts, decisions, budget, gates=GATES):
 def difficulty(tag, decisions):
     """How the items of one difficulty fared; no gate, since a set has few of each."""
     tagged = [one for one in decisions if tag in one["tags"]]
-    return {"tag": tag, "kept": sum(one["verdict"] in RETAINED for one in tagged), "decisions": len(tagged),
-            "unknown": unknown(tagged), "contradicted": sum(one["verdict"] == "contradicted" for one in tagged)}
+    return {
+        "tag": tag,
+        "kept": sum(one["verdict"] in RETAINED for one in tagged),
+        "decisions": len(tagged),
+        "unknown": unknown(tagged),
+        "contradicted": sum(one["verdict"] == "contradicted" for one in tagged),
+    }
 
 
 def lost(decisions):
@@ -77,7 +91,12 @@ def lost(decisions):
     for trail in trails.values():
         gone = [one for one in trail if one["verdict"] in ("absent", "contradicted")]
         if gone:
-            found.append({key: gone[0][key] for key in ("conversation_id", "item", "class", "tags")}
-                         | {"lost_at": gone[0]["compaction"], "first": trail[0]["compaction"],
-                            "verdicts": [one["verdict"] for one in trail]})
+            found.append(
+                {key: gone[0][key] for key in ("conversation_id", "item", "class", "tags")}
+                | {
+                    "lost_at": gone[0]["compaction"],
+                    "first": trail[0]["compaction"],
+                    "verdicts": [one["verdict"] for one in trail],
+                }
+            )
     return sorted(found, key=lambda one: (one["verdicts"][-1] != "contradicted", one["conversation_id"], one["item"]))

@@ -11,7 +11,6 @@ import hashlib
 from pathlib import Path
 
 from command import InputError, dump
-
 from compaction.journal import append_line, read_lines
 
 GREEDY = {"temperature": 0.0}
@@ -32,14 +31,20 @@ def pinned_model(path):
 
     block = read_model(path)
     model, count, seed = AnswerModel(block), tokenizer.counter().count, block["seeds"][0]
-    identity = {"model": block["ollama_tag"], "digest": block.get("ollama_digest"), "version": model.identity["version"],
-                "options": block["options"] | GREEDY, "seed": seed}
+    identity = {
+        "model": block["ollama_tag"],
+        "digest": block.get("ollama_digest"),
+        "version": model.identity["version"],
+        "options": block["options"] | GREEDY,
+        "seed": seed,
+    }
 
     def ask(messages, tools=(), num_predict=512):
         needed = count(messages, list(tools) or None) + num_predict
         try:
-            return model.answer(messages, tools, num_ctx=-(-needed // STEP) * STEP, num_predict=num_predict, seed=seed,
-                                options=GREEDY)
+            return model.answer(
+                messages, tools, num_ctx=-(-needed // STEP) * STEP, num_predict=num_predict, seed=seed, options=GREEDY
+            )
         except BrokenReply:
             return None
 
@@ -47,7 +52,7 @@ def pinned_model(path):
 
 
 def kept(ask, identity, path):
-    """`ask` with each reply kept in a file of JSON lines as it comes; a request that stands there is not asked again."""
+    """`ask` with each reply kept in a file of JSON lines as it comes; one that stands there is not asked again."""
     path, known = Path(path), {}
     if path.exists():
         for number, line in read_lines(path):

@@ -10,7 +10,6 @@ import inspect
 from pathlib import Path
 
 from command import InputError
-
 from compaction import compactors
 
 BUILT_IN = {"recent": compactors.recent, "notes": compactors.notes, "ledger": compactors.ledger}
@@ -22,9 +21,15 @@ def find_compactor(name, model_file=None):
         from compaction.summary import summariser  # here, since it needs a model that most runs do without
 
         return {"name": name, **summariser(model_file)}
-    function = BUILT_IN[name] if name in BUILT_IN else load_function(name, f"one of {', '.join([*BUILT_IN, 'summary'])}")
-    return {"name": name, "function": function, "extractive": bool(getattr(function, "extractive", False)),
-            "sha256": code_hash(function)}
+    function = (
+        BUILT_IN[name] if name in BUILT_IN else load_function(name, f"one of {', '.join([*BUILT_IN, 'summary'])}")
+    )
+    return {
+        "name": name,
+        "function": function,
+        "extractive": bool(getattr(function, "extractive", False)),
+        "sha256": code_hash(function),
+    }
 
 
 def load_function(name, others):

@@ -11,14 +11,30 @@ from strategies import available
 
 def add_budget(parser, budget, keep_share):
     """The four options of a budget."""
-    parser.add_argument("--context-limit", type=int, default=budget["context_limit"], metavar="TOKENS",
-                        help="the model's window (default %(default)s)")
-    parser.add_argument("--max-new-tokens", type=int, default=budget["max_new_tokens"], metavar="TOKENS",
-                        help="kept for the answer (default %(default)s)")
-    parser.add_argument("--margin", type=int, default=budget["margin"], metavar="TOKENS",
-                        help="kept free (default %(default)s)")
-    parser.add_argument("--keep-share", type=float, default=keep_share, metavar="SHARE",
-                        help="of the available input, at most, that a compactor may leave filled (default %(default)s)")
+    parser.add_argument(
+        "--context-limit",
+        type=int,
+        default=budget["context_limit"],
+        metavar="TOKENS",
+        help="the model's window (default %(default)s)",
+    )
+    parser.add_argument(
+        "--max-new-tokens",
+        type=int,
+        default=budget["max_new_tokens"],
+        metavar="TOKENS",
+        help="kept for the answer (default %(default)s)",
+    )
+    parser.add_argument(
+        "--margin", type=int, default=budget["margin"], metavar="TOKENS", help="kept free (default %(default)s)"
+    )
+    parser.add_argument(
+        "--keep-share",
+        type=float,
+        default=keep_share,
+        metavar="SHARE",
+        help="of the available input, at most, that a compactor may leave filled (default %(default)s)",
+    )
 
 
 def budget_of(args):
@@ -34,8 +50,9 @@ def budget_of(args):
 def add_judge(parser):
     """The options that say who judges what text cannot tell."""
     parser.add_argument("--judge", metavar="NAME", help="module:function of a judge, or the file of a model block")
-    parser.add_argument("--verdicts", type=Path, metavar="FILE",
-                        help="recorded verdicts (JSON lines): read, and with --judge added to")
+    parser.add_argument(
+        "--verdicts", type=Path, metavar="FILE", help="recorded verdicts (JSON lines): read, and with --judge added to"
+    )
     parser.add_argument("--card", type=Path, metavar="FILE", help="the judge's card, as judge_check.py prints it")
 
 

@@ -13,27 +13,45 @@ import sys
 from pathlib import Path
 
 from command import InputError, dump, progress, read_json, run_command
-
 from compaction.classify import classify_text
-from compaction.recorded import read_events
+from compaction.recorded import read_log
 
 
 def rank(files, incidents):
     """{"sessions", "never_compacted", "unknown_incidents"}: sessions best first, with the figures that ranked them."""
     sessions = {}
     for path in files:
-        for event in progress(read_events(path), desc=path.name, unit="event"):
+        for event in progress(read_log(path), desc=path.name, unit="event"):
             name = event["conversation_id"]
-            session = sessions.setdefault(name, {"conversation_id": name, "file": path.name, "incidents": incidents.get(name, 0),
-                                                 "compactions": 0, "constraints": 0, "turns": 0})
+            session = sessions.setdefault(
+                name,
+                {
+                    "conversation_id": name,
+                    "file": path.name,
+                    "incidents": incidents.get(name, 0),
+                    "compactions": 0,
+                    "constraints": 0,
+                    "turns": 0,
+                },
+            )
             note(session, event)
     if not sessions:
         raise InputError("no event in these logs; write them with import_sessions.py")
     compacted = [one for one in sessions.values() if one["compactions"]]
-    compacted.sort(key=lambda one: (-one["incidents"], -one["compactions"], -one["constraints"], -one["turns"],
-                                    one["conversation_id"]))
-    return {"sessions": compacted, "never_compacted": len(sessions) - len(compacted),
-            "unknown_incidents": sorted(set(incidents) - set(sessions))}
+    compacted.sort(
+        key=lambda one: (
+            -one["incidents"],
+            -one["compactions"],
+            -one["constraints"],
+            -one["turns"],
+            one["conversation_id"],
+        )
+    )
+    return {
+        "sessions": compacted,
+        "never_compacted": len(sessions) - len(compacted),
+        "unknown_incidents": sorted(set(incidents) - set(sessions)),
+    }
 
 
 def note(session, event):
@@ -63,15 +81,19 @@ def read_incidents(path):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0],
-                                     epilog="example: python -m compaction.rank_sessions log.jsonl")
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0], epilog="example: python -m compaction.rank_sessions log.jsonl"
+    )
     parser.add_argument("paths", nargs="+", type=Path, help="event logs, or folders of them")
     parser.add_argument("--incidents", type=Path, metavar="FILE", help="JSON of reported incidents by conversation id")
     args = parser.parse_args(argv)
     ranked = rank(log_files(args.paths), read_incidents(args.incidents) if args.incidents else {})
     for place, one in enumerate(ranked["sessions"], 1):
-        print(f"{place}. {one['conversation_id']}: {one['incidents']} incidents, {one['compactions']} compactions, "
-              f"{one['constraints']} constraints flagged, {one['turns']} turns", file=sys.stderr)
+        print(
+            f"{place}. {one['conversation_id']}: {one['incidents']} incidents, {one['compactions']} compactions, "
+            f"{one['constraints']} constraints flagged, {one['turns']} turns",
+            file=sys.stderr,
+        )
     print(f"{ranked['never_compacted']} sessions never compacted and were left out", file=sys.stderr)
     sys.stdout.write(dump(ranked))
 

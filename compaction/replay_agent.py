@@ -3,17 +3,16 @@
 Run:  not a script; replay.py uses it.
 Does not compact or compare (replay.py). The loop itself is modelkit.tools.run_agent.
 
-agent  (task, transcript) -> {"kind": "call", "tool", "args"} or {"kind": "final", "text"}; task is {"messages", "tools"}:
-       the request so far, the user's message last, and the tool declarations; transcript as in modelkit.tools
+agent  (task, transcript) -> {"kind": "call", "tool", "args"} or {"kind": "final", "text"}; task is {"messages",
+       "tools"}: the request so far, the user's message last, and the tool declarations; transcript as in modelkit.tools
 run    {"calls": [[name, arguments], ...], "answers": [text or None, ...], "checks": {item id: verdict}}
 """
 
 import json
 
+from compaction.items import check
 from modelkit.tools import run_agent
 from strategies import turn_messages
-
-from compaction.items import check
 
 STEPS = 6  # calls and answers to one user message
 TYPES = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object"}
@@ -55,9 +54,21 @@ def same(name, arguments):
 
 def declarations(tools):
     """The registry as OpenAI tool declarations."""
-    return [{"type": "function", "function": {"name": name, "description": f"The {name} tool of the recorded session.",
-             "parameters": {"type": "object", "properties": {key: {"type": TYPES[kind]} for key, kind in one["args"].items()},
-                            "required": list(one["args"])}}} for name, one in tools.items()]
+    return [
+        {
+            "type": "function",
+            "function": {
+                "name": name,
+                "description": f"The {name} tool of the recorded session.",
+                "parameters": {
+                    "type": "object",
+                    "properties": {key: {"type": TYPES[kind]} for key, kind in one["args"].items()},
+                    "required": list(one["args"]),
+                },
+            },
+        }
+        for name, one in tools.items()
+    ]
 
 
 def go_on(messages, later, items, fixture, agent, judge):
@@ -106,15 +117,21 @@ def transcript_messages(transcript, prefix):
     """A transcript as tool calls and results; an observation without a tool name is told as the model's own message."""
     messages = []
     for place, one in enumerate(transcript, 1):
-        call = {"id": f"{prefix}-{place}", "type": "function", "function": {
-            "name": str(one["tool"]), "arguments": one["args"] if isinstance(one["args"], dict) else {}}}
-        messages += [{"role": "assistant", "content": "", "tool_calls": [call]},
-                     {"role": "tool", "tool_call_id": call["id"], "content": one["result"]}]
+        call = {
+            "id": f"{prefix}-{place}",
+            "type": "function",
+            "function": {"name": str(one["tool"]), "arguments": one["args"] if isinstance(one["args"], dict) else {}},
+        }
+        messages += [
+            {"role": "assistant", "content": "", "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": call["id"], "content": one["result"]},
+        ]
     return messages
 
 
 def model_agent(ask):
     """An agent behind a model: `ask(messages, tools)` -> an entry with answer and tool_calls, or None."""
+
     def agent(task, transcript):
         entry = ask([*task["messages"], *transcript_messages(transcript, "t")], task["tools"])
         if entry is None:
@@ -128,9 +145,16 @@ def model_agent(ask):
 
 
 def recorded_run(fixture, turn, steps, items):
-    """The accepted trace in a run's form: what was recorded in the turns from `turn` on; every check counts as passed."""
-    turns = fixture["history"][turn - 1:turn - 1 + steps]
-    calls = [[call["function"]["name"], call["function"]["arguments"]] for one in turns for message in turn_messages(one)
-             for call in message.get("tool_calls", [])]
-    return {"calls": calls, "answers": [one["assistant"] for one in turns],
-            "checks": {item["id"]: "accepted" for item in items}}
+    """The accepted trace in a run's form: what was recorded from `turn` on; every check counts as passed."""
+    turns = fixture["history"][turn - 1 : turn - 1 + steps]
+    calls = [
+        [call["function"]["name"], call["function"]["arguments"]]
+        for one in turns
+        for message in turn_messages(one)
+        for call in message.get("tool_calls", [])
+    ]
+    return {
+        "calls": calls,
+        "answers": [one["assistant"] for one in turns],
+        "checks": {item["id"]: "accepted" for item in items},
+    }

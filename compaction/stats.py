@@ -40,7 +40,7 @@ def sign_test(one, other):
 
 
 def mcnemar(lost, gained):
-    """Exact McNemar test (1947) for paired outcomes: the sign test over the discordant pairs, the only ones that tell."""
+    """Exact McNemar test (1947) for paired outcomes: the sign test over discordant pairs, the only ones that tell."""
     return sign_test(lost, gained)
 
 
@@ -56,15 +56,21 @@ def resolution(rate, n, drop=None):
     if n < 1:
         raise ValueError(f"{n} conversations show nothing; give at least 1")
     error = math.sqrt(rate * (1 - rate) / n)
-    found = {"rate": rate, "n": n, "standard_error": error, "low": max(0.0, rate - Z * error),
-             "high": min(1.0, rate + Z * error), "smallest_drop": Z * error}
+    found = {
+        "rate": rate,
+        "n": n,
+        "standard_error": error,
+        "low": max(0.0, rate - Z * error),
+        "high": min(1.0, rate + Z * error),
+        "smallest_drop": Z * error,
+    }
     if drop is not None:
         found |= {"drop": drop, "needed": conversations_needed(rate, drop)}
     return found
 
 
 def conversations_needed(rate, drop):
-    """Conversations at which a drop of `drop` leaves the 95% interval; a quarter of the drop's square: 4 n halves it."""
+    """Conversations at which a drop of `drop` leaves the 95% interval; half the drop needs four times as many."""
     if not 0 < drop <= 1:
         raise ValueError(f"a drop of {drop} is none; give a share above 0, at most 1")
     return max(1, math.ceil(rate * (1 - rate) * (Z / drop) ** 2))
@@ -78,8 +84,10 @@ def percentile(values, share):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description="What a success rate over so many runs can show.",
-                                     epilog="example: python -m compaction.stats --rate 0.83 --runs 200 --drop 0.015")
+    parser = argparse.ArgumentParser(
+        description="What a success rate over so many runs can show.",
+        epilog="example: python -m compaction.stats --rate 0.83 --runs 200 --drop 0.015",
+    )
     parser.add_argument("--rate", type=float, required=True, help="success rate, 0 to 1")
     parser.add_argument("--runs", type=int, required=True, help="independent conversations it was measured on")
     parser.add_argument("--drop", type=float, help="a drop in the rate that you would want to see")

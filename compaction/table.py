@@ -4,6 +4,7 @@ Run:  not a script.
 Text from conversations is shown on one line, control characters made visible.
 """
 
+from compaction.conversation import printable
 from compaction.fixtures import CLASSES
 
 LINE = 100  # characters of a context's line that are shown
@@ -23,8 +24,10 @@ def render(report):
 def heading(new, old):
     names = new["compactor"]["name"] + (f" against {old['compactor']['name']}" if old else "")
     compactions = sum(new["compactions"].values())
-    return (f"{names}: {new['fixtures']['conversations']} conversations, {new['fixtures']['items']} items, "
-            f"{compactions} compactions, {len(new['decisions'])} decisions, {new['available_input']} tokens available\n")
+    return (
+        f"{names}: {new['fixtures']['conversations']} conversations, {new['fixtures']['items']} items, "
+        f"{compactions} compactions, {len(new['decisions'])} decisions, {new['available_input']} tokens available\n"
+    )
 
 
 def row_lines(new, old, compared):
@@ -87,8 +90,10 @@ def difficulty_lines(new, old):
     cells = [["difficulty", "kept", "contradicted"] + (["incumbent", "contradicted"] if old else [])]
     for one in new["difficulties"]:
         other = before.get(one["tag"])
-        cells.append([one["tag"], f"{one['kept']} of {one['decisions']}", str(one["contradicted"])]
-                     + ([f"{other['kept']} of {other['decisions']}", str(other["contradicted"])] if old else []))
+        cells.append(
+            [one["tag"], f"{one['kept']} of {one['decisions']}", str(one["contradicted"])]
+            + ([f"{other['kept']} of {other['decisions']}", str(other["contradicted"])] if old else [])
+        )
     return columns(cells)
 
 
@@ -96,9 +101,14 @@ def changed_lines(changed):
     """Every item that changed its verdict, most harmful change first, with both contexts' lines."""
     lines = [f"{len(changed)} items changed their verdict (incumbent -> candidate), most harmful change first:"]
     for one in changed:
-        lines.append(f"  {one['item']} ({one['class']}{', ' + ', '.join(one['tags']) if one['tags'] else ''}) "
-                     f"at compaction {one['compaction']}: {one['incumbent']} -> {one['candidate']}")
-        lines += [f"      incumbent: {shown(one['incumbent_line'])}", f"      candidate: {shown(one['candidate_line'])}"]
+        lines.append(
+            f"  {one['item']} ({one['class']}{', ' + ', '.join(one['tags']) if one['tags'] else ''}) "
+            f"at compaction {one['compaction']}: {one['incumbent']} -> {one['candidate']}"
+        )
+        lines += [
+            f"      incumbent: {shown(one['incumbent_line'])}",
+            f"      candidate: {shown(one['candidate_line'])}",
+        ]
     return lines
 
 
@@ -106,16 +116,18 @@ def lost_lines(lost):
     """Every item that a compaction lost, with the number of that compaction."""
     lines = [f"{len(lost)} items lost:"]
     for one in lost:
-        lines.append(f"  {one['item']} ({one['class']}) lost at compaction {one['lost_at']}: "
-                     f"{', '.join(one['verdicts'])} from compaction {one['first']} on")
+        lines.append(
+            f"  {one['item']} ({one['class']}) lost at compaction {one['lost_at']}: "
+            f"{', '.join(one['verdicts'])} from compaction {one['first']} on"
+        )
     return lines
 
 
 def shown(text):
-    """A line of a conversation, cut and with control characters written out, so that it cannot steer a terminal."""
+    """A line of a conversation, cut to what fits."""
     if text is None:
         return "(nothing like it)"
-    text = "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
+    text = printable(text)
     return text if len(text) <= LINE else text[:LINE] + "..."
 
 
@@ -124,8 +136,10 @@ def notes_on(result):
     opaque, late = result["opaque"], result["never_checked"]
     lines = []
     if opaque["contexts"]:
-        lines.append(f"opaque: {opaque['contexts']} contexts that cannot be read, or not wholly: {opaque['decisions']} decisions, neither "
-                     "kept nor lost")
+        lines.append(
+            f"opaque: {opaque['contexts']} contexts that cannot be read, or not wholly: {opaque['decisions']} "
+            "decisions, neither kept nor lost"
+        )
     for name, reason in (("unplaced", "say no turn"), ("unannotated", "are of conversations without a fixture")):
         if result["left_out"][name]:
             lines.append(f"{name}: {result['left_out'][name]} contexts {reason} and were not checked")
@@ -136,23 +150,34 @@ def notes_on(result):
 
 def answers(new, compared):
     """The answers to the two questions, and how many verdicts are missing where they matter."""
-    told = {True: "compliant: every gate is met", False: "not compliant: a gate is missed",
-            None: "compliance not decided"}[new["compliant"]]
+    told = {
+        True: "compliant: every gate is met",
+        False: "not compliant: a gate is missed",
+        None: "compliance not decided",
+    }[new["compliant"]]
     lines = [told]
     if compared:
         worse = [row["name"] for row in compared["rows"] if row["change"] == "worse"]
-        lines.append({"safe": "safe: no gated row got worse", "not decided": "not decided",
-                      "blocked": f"blocked: worse in {', '.join(worse)}"}[compared["decision"]])
+        lines.append(
+            {
+                "safe": "safe: no gated row got worse",
+                "not decided": "not decided",
+                "blocked": f"blocked: worse in {', '.join(worse)}",
+            }[compared["decision"]]
+        )
     missing = (compared or new)["missing_verdicts"]
     if any(missing.values()):
-        lines.append(f"missing verdicts: {missing['unjudged']} to be judged, {missing['opaque']} in contexts that "
-                     "cannot be read")
+        lines.append(
+            f"missing verdicts: {missing['unjudged']} to be judged, {missing['opaque']} in contexts that cannot be read"
+        )
     return lines
 
 
 def success_line(success):
     if success is None:
         return "task success: not given (--task-success RATE --task-runs N)"
-    return (f"task success {success['rate']:.3f} over {success['n']} runs: standard error "
-            f"{success['standard_error']:.3f}, 95% interval {success['low']:.2f} to {success['high']:.2f}; "
-            f"a drop below {success['smallest_drop']:.3f} cannot be seen")
+    return (
+        f"task success {success['rate']:.3f} over {success['n']} runs: standard error "
+        f"{success['standard_error']:.3f}, 95% interval {success['low']:.2f} to {success['high']:.2f}; "
+        f"a drop below {success['smallest_drop']:.3f} cannot be seen"
+    )

@@ -11,11 +11,10 @@ from unittest import mock
 
 import tokenizer
 from command import read_json, status_of
-
 from compaction import check
+from compaction.example import CountsWords, small_fixture
 from compaction.fixtures import load_fixtures
 from compaction.named import file_hash
-from compaction.example import CountsWords, small_fixture
 
 BUDGET = ["--context-limit", "70", "--max-new-tokens", "8", "--margin", "2"]
 
@@ -72,7 +71,9 @@ class Command(unittest.TestCase):
     def test_safe_and_not_compliant_is_0_and_1_where_compliance_is_required(self):
         pair = ["--compactor", self.mine("keeps_last"), "--against", self.mine("keeps_last")]
         status, report, err = self.run_check(*pair)
-        self.assertEqual((status, report["comparison"]["decision"], report["candidate"]["compliant"]), (0, "safe", False))
+        self.assertEqual(
+            (status, report["comparison"]["decision"], report["candidate"]["compliant"]), (0, "safe", False)
+        )
         self.assertIn("not compliant", err)
         self.assertEqual(self.run_check(*pair, "--require", "compliant")[0], 1)
 
@@ -82,8 +83,14 @@ class Command(unittest.TestCase):
         self.assertEqual(self.run_check("--compactor", self.mine("keeps_last"))[0], 1)
 
     def test_blocked_is_1_and_the_changed_items_are_listed_with_both_lines(self):
-        status, report, err = self.run_check("--compactor", self.mine("turns_round"), "--against", self.mine("keeps_all"),
-                                             "--judge", self.mine("says_absent"))
+        status, report, err = self.run_check(
+            "--compactor",
+            self.mine("turns_round"),
+            "--against",
+            self.mine("keeps_all"),
+            "--judge",
+            self.mine("says_absent"),
+        )
         self.assertEqual((status, report["comparison"]["decision"]), (1, "blocked"))
         first = report["comparison"]["changed"][0]
         self.assertEqual((first["item"], first["candidate"]), ("small-4", "contradicted"))
@@ -120,9 +127,15 @@ class Command(unittest.TestCase):
         self.assertTrue(judged and all("unmeasured judge" in line for line in judged), err)
 
     def test_recorded_contexts_are_checked_and_opaque_ones_have_a_line_of_their_own(self):
-        lines = [{"conversation_id": "small", "compaction": 1, "turn": 5, "messages": [], "opaque": True},
-                 {"conversation_id": "small", "compaction": 2, "turn": 9,
-                  "messages": [{"role": "user", "content": "Do not push to main"}]}]
+        lines = [
+            {"conversation_id": "small", "compaction": 1, "turn": 5, "messages": [], "opaque": True},
+            {
+                "conversation_id": "small",
+                "compaction": 2,
+                "turn": 9,
+                "messages": [{"role": "user", "content": "Do not push to main"}],
+            },
+        ]
         path = self.write("contexts.jsonl", "\n".join(map(json.dumps, lines)))
         status, report, err = self.run_check("--contexts", str(path), "--extractive")
         self.assertEqual(status, 1)
@@ -131,8 +144,12 @@ class Command(unittest.TestCase):
         self.assertEqual(report["candidate"]["rows"][0]["unknown"], 1)
 
     def test_task_success_stands_on_the_last_line_with_its_standard_error(self):
-        _, report, err = self.run_check("--compactor", self.mine("keeps_all"), "--task-success", "0.83", "--task-runs", "200")
-        self.assertRegex(err.strip().split("\n")[-1], r"task success 0\.830 over 200 runs: standard error 0\.027.*0\.78 to 0\.88")
+        _, report, err = self.run_check(
+            "--compactor", self.mine("keeps_all"), "--task-success", "0.83", "--task-runs", "200"
+        )
+        self.assertRegex(
+            err.strip().split("\n")[-1], r"task success 0\.830 over 200 runs: standard error 0\.027.*0\.78 to 0\.88"
+        )
         _, report, err = self.run_check("--compactor", self.mine("keeps_all"))
         self.assertRegex(err.strip().split("\n")[-1], "task success: not given")
 
@@ -145,10 +162,24 @@ class Command(unittest.TestCase):
             "no name known here": ["--compactor", "nothing"],
             "cannot be imported": ["--compactor", "no_such_module:f"],
             "has no function": ["--compactor", f"{__name__}:nothing"],
-            "compacted less often": ["--compactor", self.mine("keeps_all"), "--fixtures",
-                                     str(self.write("seldom.json", small_fixture(compactions_expected=50)))],
-            "control token": ["--compactor", self.mine("keeps_all"), "--fixtures", str(self.write("control.json", control))],
-            "nothing was checked": ["--compactor", self.mine("keeps_last"), "--fixtures", str(self.write("late.json", late))],
+            "compacted less often": [
+                "--compactor",
+                self.mine("keeps_all"),
+                "--fixtures",
+                str(self.write("seldom.json", small_fixture(compactions_expected=50))),
+            ],
+            "control token": [
+                "--compactor",
+                self.mine("keeps_all"),
+                "--fixtures",
+                str(self.write("control.json", control)),
+            ],
+            "nothing was checked": [
+                "--compactor",
+                self.mine("keeps_last"),
+                "--fixtures",
+                str(self.write("late.json", late)),
+            ],
             "leaves no input": ["--compactor", "recent", "--margin", "99"],
             "keep-share": ["--compactor", "recent", "--keep-share", "0"],
             "go together": ["--compactor", "recent", "--task-success", "0.5"],

@@ -185,8 +185,10 @@ class ShippedSet(unittest.TestCase):
         self.assertEqual(told, [])
 
     def test_each_file_is_named_after_its_conversation(self):
-        self.assertEqual(sorted(path.stem for path in SHIPPED.glob("*.json")),
-                         [fixture["conversation_id"] for fixture in self.fixtures])
+        self.assertEqual(
+            sorted(path.stem for path in SHIPPED.glob("*.json")),
+            [fixture["conversation_id"] for fixture in self.fixtures],
+        )
 
     def test_uses_tools(self):
         for fixture in self.fixtures:

@@ -6,17 +6,34 @@ import unittest
 from pathlib import Path
 
 from command import NotComparable
+from compaction.comparison import changed, check_comparable, compare_rows, decide, discordant, shared_unknown
+from compaction.gates import GATES, build_rows, compliant, contradictions_row, read_gates, retained_row, tokens_row
 
-from compaction.comparison import check_comparable, compare_rows, decide, discordant, changed, shared_unknown
-from compaction.gates import (GATES, build_rows, compliant, contradictions_row, read_gates, retained_row, tokens_row)
 
-
-def rows(constraint=(71, 80), question=(44, 51), commitment=(96, 103), reference=(58, 61), contradictions=2,
-         unknown=0, p95=900):
+def rows(
+    constraint=(71, 80),
+    question=(44, 51),
+    commitment=(96, 103),
+    reference=(58, 61),
+    contradictions=2,
+    unknown=0,
+    p95=900,
+):
     """The published incumbent's rows, or a change of them."""
-    made = [retained_row(name, *counts, unknown=unknown, gate=GATES[name]) for name, counts in (
-        ("constraint", constraint), ("open_question", question), ("commitment", commitment), ("reference", reference))]
-    return [*made, contradictions_row(contradictions, 295, unknown, GATES["contradictions"]), tokens_row(800, p95, 20, 1000)]
+    made = [
+        retained_row(name, *counts, unknown=unknown, gate=GATES[name])
+        for name, counts in (
+            ("constraint", constraint),
+            ("open_question", question),
+            ("commitment", commitment),
+            ("reference", reference),
+        )
+    ]
+    return [
+        *made,
+        contradictions_row(contradictions, 295, unknown, GATES["contradictions"]),
+        tokens_row(800, p95, 20, 1000),
+    ]
 
 
 def answer(candidate, incumbent, shared=None):
@@ -69,8 +86,10 @@ class Gates(unittest.TestCase):
         self.assertIs(compliant([{"state": "met"}, {"state": "no gate"}]), True)
 
     def test_retained_means_verbatim_or_supported(self):
-        decisions = [{"class": "constraint", "verdict": verdict, "by": None} for verdict in
-                     ("verbatim", "supported", "absent", "contradicted", "unjudged", "opaque")]
+        decisions = [
+            {"class": "constraint", "verdict": verdict, "by": None}
+            for verdict in ("verbatim", "supported", "absent", "contradicted", "unjudged", "opaque")
+        ]
         row = build_rows(decisions, [{"tokens": 10}], 100)[0]
         self.assertEqual((row["kept"], row["decisions"], row["unknown"]), (2, 6, 2))
         self.assertEqual((row["low"], row["high"]), (2 / 6, 4 / 6))
@@ -82,13 +101,30 @@ class Gates(unittest.TestCase):
         self.assertEqual(build_rows([], [{"tokens": 101}], 100)[-1]["state"], "missed")
         self.assertEqual(build_rows([], [{"tokens": 100}], 100)[-1]["state"], "met")
 
+    def test_contexts_of_unknown_size_leave_the_prompt_row_open_where_they_could_turn_it(self):
+        known, unknown = [{"tokens": 10}] * 30, {"tokens": None}
+        self.assertEqual(build_rows([], [*known, unknown], 100)[-1]["state"], "met")  # one of 31 lies above the 95th
+        self.assertEqual(build_rows([], [*known[:5], unknown], 100)[-1]["state"], "undecided")
+        self.assertEqual(build_rows([], [{"tokens": 101}, unknown], 100)[-1]["state"], "missed")
+        self.assertEqual(build_rows([], [unknown], 100)[-1]["state"], "undecided")
+
     def test_gates_come_from_a_file(self):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "gates.json"
             path.write_text(json.dumps({"constraint": 0.5, "contradictions": None, "prompt_tokens": 700}))
-            self.assertEqual(read_gates(path), GATES | {"constraint": 0.5, "contradictions": None, "prompt_tokens": 700})
-            for wrong in ({"constraints": 0.5}, {"constraint": 95}, {"constraint": True}, {"contradictions": 0.5},
-                          {"contradictions": -1}, {"prompt_tokens": "all"}, {"prompt_tokens": False}, [0.5]):
+            self.assertEqual(
+                read_gates(path), GATES | {"constraint": 0.5, "contradictions": None, "prompt_tokens": 700}
+            )
+            for wrong in (
+                {"constraints": 0.5},
+                {"constraint": 95},
+                {"constraint": True},
+                {"contradictions": 0.5},
+                {"contradictions": -1},
+                {"prompt_tokens": "all"},
+                {"prompt_tokens": False},
+                [0.5],
+            ):
                 with self.subTest(wrong), self.assertRaises(ValueError):
                     path.write_text(json.dumps(wrong))
                     read_gates(path)
@@ -131,21 +167,39 @@ class Comparing(unittest.TestCase):
         def unjudged(key, class_="constraint"):
             return {"verdict": "unjudged", "key": key, "class": class_}
 
-        found = shared_unknown([unjudged("a"), unjudged("a"), unjudged("b"), {"verdict": "opaque", "key": None,
-                                "class": "constraint"}], [unjudged("a"), unjudged("b", "reference")])
+        found = shared_unknown(
+            [unjudged("a"), unjudged("a"), unjudged("b"), {"verdict": "opaque", "key": None, "class": "constraint"}],
+            [unjudged("a"), unjudged("b", "reference")],
+        )
         self.assertEqual((found["constraint"], found["reference"], found["contradictions"]), (1, 0, 2))
 
     def test_a_row_that_only_one_side_has_items_for_is_not_decided(self):
-        self.assertEqual(answer([retained_row("constraint", 0, 0, gate=0.9)],
-                                [retained_row("constraint", 5, 5, gate=0.9)]), "not decided")
+        self.assertEqual(
+            answer([retained_row("constraint", 0, 0, gate=0.9)], [retained_row("constraint", 5, 5, gate=0.9)]),
+            "not decided",
+        )
 
     def test_other_fixtures_budget_judge_or_share_are_not_comparable(self):
-        base = {"fixtures": "f", "budget": "b", "counter": "c", "gates": "g", "keep_share": 0.5,
-                "judge": {"identity": "j"}, "decisions": [{"by": "judge"}]}
+        base = {
+            "fixtures": "f",
+            "budget": "b",
+            "counter": "c",
+            "gates": "g",
+            "keep_share": 0.5,
+            "judge": {"identity": "j"},
+            "decisions": [{"by": "judge", "conversation_id": "c"}],
+        }
         check_comparable(base, base)
         check_comparable(base, base | {"keep_share": None})
-        for change in ({"fixtures": "x"}, {"budget": "x"}, {"counter": "x"}, {"keep_share": 0.4}, {"judge": None},
-                       {"judge": {"identity": "k"}}):
+        for change in (
+            {"fixtures": "x"},
+            {"budget": "x"},
+            {"counter": "x"},
+            {"keep_share": 0.4},
+            {"judge": None},
+            {"judge": {"identity": "k"}},
+            {"decisions": [{"by": None, "conversation_id": "d"}]},
+        ):
             with self.subTest(change), self.assertRaisesRegex(NotComparable, "not comparable"):
                 check_comparable(base, base | change)
         unused = base | {"decisions": []}
@@ -153,30 +207,51 @@ class Comparing(unittest.TestCase):
 
 
 def decision(item, verdict, compaction=1, line=None):
-    return {"conversation_id": "c", "item": item, "class": "constraint", "tags": [], "compaction": compaction,
-            "verdict": verdict, "by": None, "line": line, "key": None}
+    return {
+        "conversation_id": "c",
+        "item": item,
+        "class": "constraint",
+        "tags": [],
+        "compaction": compaction,
+        "verdict": verdict,
+        "by": None,
+        "line": line,
+        "key": None,
+    }
 
 
 class Changed(unittest.TestCase):
     def test_most_harmful_change_first_to_contradicted_then_to_absent(self):
-        moves = {"better": ("absent", "verbatim"), "lost": ("verbatim", "absent"), "turned": ("verbatim", "contradicted"),
-                 "worsened": ("absent", "contradicted"), "open": ("verbatim", "unjudged"), "same": ("absent", "absent")}
+        moves = {
+            "better": ("absent", "verbatim"),
+            "lost": ("verbatim", "absent"),
+            "turned": ("verbatim", "contradicted"),
+            "worsened": ("absent", "contradicted"),
+            "open": ("verbatim", "unjudged"),
+            "same": ("absent", "absent"),
+        }
         pairs = [(decision(item, new), decision(item, old)) for item, (old, new) in moves.items()]
         self.assertEqual([one["item"] for one in changed(pairs)], ["turned", "worsened", "lost", "open", "better"])
 
     def test_an_item_is_listed_once_with_its_verdicts_at_every_compaction(self):
-        pairs = [(decision("i", "verbatim", 1), decision("i", "verbatim", 1)),
-                 (decision("i", "absent", 2, "new line"), decision("i", "verbatim", 2, "old line")),
-                 (decision("i", "absent", 3), decision("i", "absent", 3))]
+        pairs = [
+            (decision("i", "verbatim", 1), decision("i", "verbatim", 1)),
+            (decision("i", "absent", 2, "new line"), decision("i", "verbatim", 2, "old line")),
+            (decision("i", "absent", 3), decision("i", "absent", 3)),
+        ]
         (found,) = changed(pairs)
         self.assertEqual((found["compaction"], found["candidate"], found["incumbent"]), (2, "absent", "verbatim"))
         self.assertEqual((found["candidate_line"], found["incumbent_line"]), ("new line", "old line"))
         self.assertEqual(found["candidate_verdicts"], ["verbatim", "absent", "absent"])
 
     def test_discordant_pairs_leave_out_what_is_unknown(self):
-        found = discordant([(decision("a", "absent"), decision("a", "verbatim")),
-                            (decision("b", "supported"), decision("b", "absent")),
-                            (decision("c", "unjudged"), decision("c", "verbatim"))])
+        found = discordant(
+            [
+                (decision("a", "absent"), decision("a", "verbatim")),
+                (decision("b", "supported"), decision("b", "absent")),
+                (decision("c", "unjudged"), decision("c", "verbatim")),
+            ]
+        )
         self.assertEqual(found, {"pairs": 3, "unknown_pairs": 1, "lost": 1, "gained": 1, "p": 1.0})
 
 

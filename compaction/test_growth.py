@@ -1,13 +1,12 @@
-"""A conversation is compacted as it grows; the built-in compactors carry what they left and never change their input."""
+"""A conversation is compacted as it grows; built-in compactors carry what they left and never change their input."""
 
 import copy
 import unittest
 
-from strategies import NOTES_HEADER
-
 from compaction import compactors
 from compaction.example import count_words, small_fixture
 from compaction.growth import BUDGET, grow, smaller_budget, too_few
+from strategies import NOTES_HEADER
 
 SMALL = {"context_limit": 70, "max_new_tokens": 8, "margin": 2}  # 60 words available, 30 left after a compaction
 
@@ -64,7 +63,14 @@ class Growth(unittest.TestCase):
         self.assertEqual(grown(last_two, fixture), [])
 
     def test_what_is_no_request_is_refused_with_its_place(self):
-        for wrong in (None, [], "text", [{"role": "user"}], [{"role": "bot", "content": "x"}], [{"role": "user", "content": 3}]):
+        for wrong in (
+            None,
+            [],
+            "text",
+            [{"role": "user"}],
+            [{"role": "bot", "content": "x"}],
+            [{"role": "user", "content": 3}],
+        ):
             with self.subTest(wrong=wrong), self.assertRaisesRegex(ValueError, "small: compaction 1 .turn"):
                 grown(lambda history, budget, count: wrong)
 
@@ -133,14 +139,23 @@ class BuiltIn(unittest.TestCase):
             self.assertIn("Do not push to main before the audit.", context["messages"][0]["content"])
         self.assertGreaterEqual(len(contexts), 1)
 
+    def test_the_ledger_gives_up_its_oldest_constraint_last(self):
+        lines = [
+            f"- [{name}] word {n} " + "filler " * 5 for n, name in enumerate(["constraint"] * 2 + ["reference"] * 8)
+        ]
+        case = {"instructions": "", "current": "q", "history": [], "budget": SMALL | {"context_limit": 110}}
+        kept = compactors.fitting(lines, case, "", count_words)
+        self.assertEqual(kept[:2], lines[:2])
+        self.assertLess(len(kept), len(lines))
+
     def test_the_ledger_escapes_what_it_pins(self):
         lines = compactors.new_lines([{"user": "You must never write </pinned> & go on.", "assistant": "ok"}], [])
         self.assertIn("- [constraint] You must never write &lt;/pinned&gt; &amp; go on.", lines)
 
     def test_blocks_that_outgrow_half_of_the_input_lose_their_oldest_lines(self):
         lines = [f"- [turn {n}, user] " + "word " * 10 for n in range(20)]
-        case = {"instructions": "", "current": "q", "history": [], "budget": SMALL}
-        left = compactors.carry(["\n".join(["head", *lines])], case, count_words)
+        case = {"instructions": "\n".join(["head", *lines]), "current": "q", "history": [], "budget": SMALL}
+        left = compactors.carried(case, count_words)["instructions"]
         self.assertNotIn(lines[0], left)
         self.assertIn(lines[-1], left)
         self.assertIn("head", left)

@@ -85,6 +85,7 @@ class Command(unittest.TestCase):
                 "conversation_id": "one",
                 "compaction": 1,
                 "turn": 2,
+                "inside": True,
                 "messages": [{"role": "user", "content": "Summary of all."}],
             },
         )

@@ -5,11 +5,28 @@ import unittest
 from compaction.items import check, question_key
 from compaction.literals import stands
 
-PUSH = {"id": "i", "class": "constraint", "turn": 1, "literal": "push to main", "probe": "May it push?", "expect": "Yes."}
-FRIDAY = {"id": "f", "class": "reference", "turn": 2, "literal": "cutover is on Sunday", "probe": "When?",
-          "expect": "Sunday.", "replaced": ["cutover is on Friday"], "also": ["Sunday it is"]}
-HISTORY = [{"user": "Please push to main.", "assistant": "The cutover is on Friday."},
-           {"user": "The cutover is on Sunday.", "assistant": "Sunday it is."}]
+PUSH = {
+    "id": "i",
+    "class": "constraint",
+    "turn": 1,
+    "literal": "push to main",
+    "probe": "May it push?",
+    "expect": "Yes.",
+}
+FRIDAY = {
+    "id": "f",
+    "class": "reference",
+    "turn": 2,
+    "literal": "cutover is on Sunday",
+    "probe": "When?",
+    "expect": "Sunday.",
+    "replaced": ["cutover is on Friday"],
+    "also": ["Sunday it is"],
+}
+HISTORY = [
+    {"user": "Please push to main.", "assistant": "The cutover is on Friday."},
+    {"user": "The cutover is on Sunday.", "assistant": "Sunday it is."},
+]
 
 
 def verdict(item, text, extractive=False, judge=None, history=HISTORY):
@@ -18,9 +35,9 @@ def verdict(item, text, extractive=False, judge=None, history=HISTORY):
 
 class Literals(unittest.TestCase):
     def test_only_whole_names_stand(self):
-        for text in ("v1.20", "v1.2-rc", "x/v1.2", "v1.2/x", "av1.2", "-v1.2", "v1.2é"):
+        for text in ("v1.20", "v1.2-rc", "x/v1.2", "v1.2/x", "av1.2", "v1.2.1", "a.v1.2", "-v1.2", "v1.2é"):
             self.assertEqual(stands("v1.2", text), [], text)
-        for text in ("v1.2", "(v1.2)", "v1.2.", "at v1.2, then", '"v1.2"', "v1.2\n"):
+        for text in ("v1.2", "(v1.2)", "v1.2.", "v1.2. Then", "...v1.2", "at v1.2, then", '"v1.2"', "v1.2\n"):
             self.assertEqual(len(stands("v1.2", text)), 1, text)
 
     def test_an_escaped_literal_stands(self):
@@ -44,8 +61,14 @@ class Checking(unittest.TestCase):
         self.assertEqual(check(PUSH, HISTORY, context, True)["verdict"], "verbatim")
 
     def test_a_literal_inside_its_own_negation_is_no_survival(self):
-        for text in ("Do not push to main.", "Never push to main.", "Ship without a push to main.", "Don't push to main",
-                     "There is no push to main", "You cannot push to main"):
+        for text in (
+            "Do not push to main.",
+            "Never push to main.",
+            "Ship without a push to main.",
+            "Don't push to main",
+            "There is no push to main",
+            "You cannot push to main",
+        ):
             with self.subTest(text):
                 self.assertEqual(verdict(PUSH, text), "unjudged")
                 self.assertEqual(verdict(PUSH, text, extractive=True), "unjudged")  # not `absent`: something is there
@@ -105,7 +128,11 @@ class Checking(unittest.TestCase):
                 self.assertEqual(verdict(PUSH, "Else.", judge=lambda _: reply), "unjudged")
 
     def test_a_context_that_cannot_be_read_is_opaque(self):
-        for messages in ([], [{"role": "user", "content": "do not push to main"}], [{"role": "user", "content": "else"}]):
+        for messages in (
+            [],
+            [{"role": "user", "content": "do not push to main"}],
+            [{"role": "user", "content": "else"}],
+        ):
             decision = check(PUSH, HISTORY, {"messages": messages, "opaque": True}, True)
             self.assertEqual((decision["verdict"], decision["key"]), ("opaque", None))
 
@@ -121,7 +148,9 @@ class Checking(unittest.TestCase):
         self.assertEqual(len(keys), 4)
 
     def test_the_line_shows_the_place(self):
-        found = check(PUSH, HISTORY, {"messages": [{"role": "user", "content": "One.\nWell, push to main.\nTwo."}]}, True)
+        found = check(
+            PUSH, HISTORY, {"messages": [{"role": "user", "content": "One.\nWell, push to main.\nTwo."}]}, True
+        )
         self.assertEqual(found["line"], "Well, push to main.")
 
 

@@ -14,8 +14,12 @@ AGENT = forgetful_agent([small_fixture()])
 def context(*texts):
     """A context that one compaction left at turn 9."""
     user = small_fixture()["history"][8]["user"]
-    return {"conversation_id": "small", "compaction": 1, "turn": 9,
-            "messages": [{"role": "user", "content": text} for text in (*texts, user)]}
+    return {
+        "conversation_id": "small",
+        "compaction": 1,
+        "turn": 9,
+        "messages": [{"role": "user", "content": text} for text in (*texts, user)],
+    }
 
 
 ALL = ("Do not push to main", "I will write the report", "Should we keep the old queue?", "The cutover is on Sunday")
@@ -68,9 +72,19 @@ class Pairs(unittest.TestCase):
         self.assertEqual(set(row(*ALL, agent=free)["pairs"].values()), {"unknown"})
 
     def test_kinds_of_pairs(self):
-        self.assertEqual([pair(*one) for one in (("verbatim", "absent"), ("absent", "supported"), ("accepted", "contradicted"),
-                                                 ("absent", "contradicted"), ("verbatim", "unjudged"))],
-                         ["lost", "gained", "lost", "same", "unknown"])
+        self.assertEqual(
+            [
+                pair(*one)
+                for one in (
+                    ("verbatim", "absent"),
+                    ("absent", "supported"),
+                    ("accepted", "contradicted"),
+                    ("absent", "contradicted"),
+                    ("verbatim", "unjudged"),
+                )
+            ],
+            ["lost", "gained", "lost", "same", "unknown"],
+        )
         self.assertEqual(whole({"a": "verbatim", "b": "unjudged"}), "unjudged")
         self.assertEqual(whole({"a": "absent", "b": "unjudged"}), "absent")
 
@@ -122,8 +136,10 @@ class Running(unittest.TestCase):
         self.assertEqual(recorded_tools(small_fixture()["history"])["read"]["args"], {"path": str})
 
     def test_a_model_is_an_agent(self):
-        entries = [{"answer": "", "tool_calls": [{"function": {"name": "read", "arguments": {"path": "docs/plan-7.md"}}}]},
-                   {"answer": "Friday.", "tool_calls": []}]
+        entries = [
+            {"answer": "", "tool_calls": [{"function": {"name": "read", "arguments": {"path": "docs/plan-7.md"}}}]},
+            {"answer": "Friday.", "tool_calls": []},
+        ]
         asked = []
 
         def ask(messages, tools):
@@ -134,7 +150,9 @@ class Running(unittest.TestCase):
         self.assertEqual(found["answers"], ["Friday."])
         self.assertEqual(asked[0][1][0]["function"]["name"], "read")
         self.assertEqual(asked[1][0][-1]["content"], "plan: the cutover is on Friday")
-        silent = go_on([{"role": "user", "content": "?"}], [], [], small_fixture(), model_agent(lambda m, t: None), None)
+        silent = go_on(
+            [{"role": "user", "content": "?"}], [], [], small_fixture(), model_agent(lambda m, t: None), None
+        )
         self.assertEqual(silent["answers"], [""])
 
 

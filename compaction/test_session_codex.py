@@ -124,6 +124,7 @@ class CodexRollout(unittest.TestCase):
                     "conversation_id": "one",
                     "compaction": 1,
                     "turn": 2,
+                    "inside": True,
                     "opaque": True,
                     "messages": [{"role": "user", "content": "fix it"}],
                 }

@@ -14,7 +14,6 @@ from functools import partial
 from pathlib import Path
 
 from command import InputError, read_json
-
 from compaction.items import JUDGED, question_key
 from compaction.journal import append_line, read_lines
 from compaction.named import code_hash, load_function
@@ -37,8 +36,13 @@ class RecordedJudge:
             reply = self._ask(question)
             reply = reply if isinstance(reply, dict) else {}
             verdict = reply.get("verdict") if reply.get("verdict") in JUDGED else None
-            line = {"key": key, "judge": self.identity, "verdict": verdict, "answer": reply.get("answer"),
-                    "problems": reply.get("problems", [])}
+            line = {
+                "key": key,
+                "judge": self.identity,
+                "verdict": verdict,
+                "answer": reply.get("answer"),
+                "problems": reply.get("problems", []),
+            }
             self._known[key] = line
             if self._keep:
                 self._keep(line)
@@ -63,8 +67,13 @@ def recorded_judge(name=None, path=None, card_path=None):
             raise InputError(f"{path}: holds verdicts of {len(identities)} judges; keep one judge to a file")
         identity = identities[0]
     known = {line["key"]: line for line in lines if line["judge"] == identity}
-    return RecordedJudge(identity, known, ask, partial(append_line, path) if ask and path else None,
-                         read_card(card_path, identity) if card_path else "unmeasured")
+    return RecordedJudge(
+        identity,
+        known,
+        ask,
+        partial(append_line, path) if ask and path else None,
+        read_card(card_path, identity) if card_path else "unmeasured",
+    )
 
 
 def find_judge(name):
