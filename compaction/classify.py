@@ -15,7 +15,8 @@ from strategies import turn_messages, words
 LONGEST = 320  # characters; a longer "sentence" is a log or a listing, which binds nobody
 ANSWERED = 0.6  # of a question's words in one later statement of the user's: then it is taken for answered
 TUNED_ON = (  # every other shipped fixture by id; annotate.py measures on the rest
-    "bucket-region-move", "feature-store-flakes", "ledger-migration", "paging-misroute", "search-reindex", "tls-rotation",
+    "bucket-region-move", "feature-store-flakes", "ledger-migration", "paging-misroute", "search-reindex",
+    "tls-rotation",
 )
 PEOPLE, USER, TOOL = ("user", "assistant"), ("user",), ("tool",)
 RULES = (  # class, rule, whose messages, alternatives: any one of them makes the sentence one of the class
@@ -34,7 +35,8 @@ RULES = (  # class, rule, whose messages, alternatives: any one of them makes th
     ("constraint", "condition", USER, (r"\b(?:provided|as (?:long|soon) as|unless)\b",)),
     ("constraint", "value", USER, (
         r"(?:\bis|\bgoes? to|\bleaves?|\btimeout|\bttl|\blimit)\b.*(?:\d|\b[A-Z]{3,}_\w+)",
-        r"^\d+ \w+ an? \w+",
+        r"^\d+ \w+ an? \w+|\b\d+ (?:seconds?|minutes?|hours?|days?|weeks?|months?)\b",
+        r"\b\d+ (?:january|february|march|april|may|june|july|august|september|october|november|december)\b",
     )),
     ("constraint", "note in a tool's output", TOOL, (
         r"(?:#|note|comment|desc)\W.*\b(?:must|never|do not|only|has to|have to|stays?|keep)\b",

@@ -158,8 +158,8 @@ class Annotating(unittest.TestCase):
         self.assertEqual([one["class"] for one in draft["proposals"]], ["constraint", "constraint", "commitment"])
 
 
-def event(name, turn, kind, **fields):
-    return {"conversation_id": name, "turn": turn, "reply": 0, "kind": kind, **fields}
+def event(conversation, turn, kind, **fields):
+    return {"conversation_id": conversation, "turn": turn, "reply": 0, "kind": kind, **fields}
 
 
 LOG = [
