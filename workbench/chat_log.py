@@ -5,7 +5,7 @@ Run:  not a script; `python -m workbench.import_cases chat traffic.jsonl` does.
 A line is a conversation {"messages": [...]}, with "id" where it has one, or one message, with "conversation_id" where
 the file holds several conversations. The last user message becomes the question, the turns before it the history;
 what came after that message is not used. A tool call stays with its result in one turn; a turn that cannot be read is
-left out whole and listed, never in part.
+left out whole and listed, never in part. Every other conversation is held out.
 """
 
 from command import InputError
@@ -19,7 +19,7 @@ def import_chat(lines, where):
         case, turns, lost = read_conversation(name, messages)
         losses += lost
         if case:
-            cases.append(case)
+            cases.append({**case, "split": "held_out" if len(cases) % 2 else "dev"})
             histories[name] = turns
     return histories, cases, losses
 
@@ -72,7 +72,6 @@ def read_conversation(name, messages):
     return (
         {
             "id": name,
-            "split": "dev",
             "kind": "chat log",
             "instructions": instructions,
             "current": question,

@@ -3,7 +3,8 @@
 Run:  python evaluate.py > fresh.local.json; python -m workbench.compare evaluation-result.json fresh.local.json
 
 Every lost fact, new stale fact and new selection over budget is listed by strategy and case; one that --allow does not
-name ends with status 1. Means never decide: the paired figures stand beside the list for what they can show.
+name ends with status 1. Means never decide: the paired figures stand beside the list for what they can show. Facts of
+one case depend on each other, so the McNemar test over cases is the one to read.
 Reports of other cases, budgets, counters or graders are refused with status 3: only the strategies may differ.
 A row that holds no grade, since its selector failed, is neither pass nor fail: the gate is then not decided (3).
 

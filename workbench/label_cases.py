@@ -223,6 +223,19 @@ def result(value, done):
     }
 
 
+def finish(value, done, out):
+    """Write the labelled set, if any case is labelled, and say how far the work is."""
+    made = result(value, done)
+    if made["cases"]:
+        check_set(made, out)
+        write_json(out, made)
+    print(
+        f"{len(made['cases'])} cases labelled, {len(done) - len(made['cases'])} left out, "
+        f"{len(value['cases']) - len(done)} to do; {out if made['cases'] else 'nothing'} written",
+        file=sys.stderr,
+    )
+
+
 def main(argv=None):
     parser = argparse.ArgumentParser(
         description=__doc__.splitlines()[0], epilog=ANSWERS, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -243,17 +256,10 @@ def main(argv=None):
         except EOFError:
             return "q"
 
-    walk(value, journal, done, ask, print)
-    made = result(value, done)
-    if made["cases"]:
-        check_set(made, args.out)
-        write_json(args.out, made)
-    left_out = len(done) - len(made["cases"])
-    print(
-        f"{len(made['cases'])} cases labelled, {left_out} left out, {len(value['cases']) - len(done)} to do; "
-        f"{args.out if made['cases'] else 'nothing'} written",
-        file=sys.stderr,
-    )
+    try:
+        walk(value, journal, done, ask, print)
+    finally:  # also when stopped by Ctrl-C: what is labelled so far is written
+        finish(value, done, args.out)
     return 0
 
 

@@ -12,7 +12,7 @@ import json
 from pathlib import Path
 
 from cases import load_cases
-from command import InputError
+from command import InputError, progress
 from run_cases import with_input
 from strategies import STRATEGIES, escape, render, turn_messages
 from tokenizer import MANIFEST, TokenizerError, counter
@@ -35,19 +35,28 @@ def read_requests(path, report, given, shown, only):
     cases, notes = {case["id"]: case for case in load_cases(cases_path)}, []
     count = counter_of(report, notes)
     found, written = {}, 0
+    for budget, strategy, row in progress(shown_rows(report, shown, only), desc="requests"):
+        case = with_input(cases[row["case"]], None if budget is None else int(budget))
+        view = {"problem": "left out to keep the page small; --only shows a single case"}
+        if written < PAGE_CHARACTERS:
+            view = request_view(case, strategy, row, count)
+            written += sum(len(part["text"]) for one in view.get("messages", ()) for part in one["parts"])
+        found[budget, strategy, row["case"]] = view
+    return found, notes
+
+
+def shown_rows(report, shown, only):
+    """[(budget, strategy, row)] of the cells that the page shows and that hold a grade."""
+    rows = []
     for budget, level in levels(report).items():
         names = set(only or shown_cases(level["cases"], shown))
-        for strategy, rows in level["cases"].items():
-            for row in rows:
-                if row["case"] not in names or not graded(row):
-                    continue
-                case = with_input(cases[row["case"]], None if budget is None else int(budget))
-                view = {"problem": "left out to keep the page small; --only shows a single case"}
-                if written < PAGE_CHARACTERS:
-                    view = request_view(case, strategy, row, count)
-                    written += sum(len(part["text"]) for one in view.get("messages", ()) for part in one["parts"])
-                found[budget, strategy, row["case"]] = view
-    return found, notes
+        rows += [
+            (budget, strategy, row)
+            for strategy, found in level["cases"].items()
+            for row in found
+            if row["case"] in names and graded(row)
+        ]
+    return rows
 
 
 def find_cases(path, report, given):

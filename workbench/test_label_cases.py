@@ -82,6 +82,15 @@ class Terminal(unittest.TestCase):
         self.assertNotIn("\none\n", dialogue)
         self.assertEqual(list(self.facts()), ["one", "two"])
 
+    def test_stopped_by_the_keyboard_writes_what_is_labelled_and_is_130(self):
+        with (
+            mock.patch.object(builtins, "input", side_effect=["1", "", KeyboardInterrupt]),
+            contextlib.redirect_stdout(io.StringIO()),
+            contextlib.redirect_stderr(io.StringIO()),
+        ):
+            self.assertEqual(status_of(main, [str(self.folder / "in.json"), str(self.out)]), 130)
+        self.assertEqual(list(self.facts()), ["one"])
+
     def test_every_answer_is_on_the_disk_before_the_next_question(self):
         seen = []
 
