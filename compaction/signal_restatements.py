@@ -13,6 +13,7 @@ Only `restates` is a hit. Two messages are compared sentence by sentence, since 
 
 import re
 from collections import Counter, deque
+from functools import lru_cache
 
 from compaction.signal_words import (
     IDENTIFIER,
@@ -39,25 +40,30 @@ LONG = 400  # characters from which a reminder counts for its own sentence only
 LENGTH = 0.12  # how much a longer sentence weighs against the shorter one's share
 
 
-def terms(text):
-    """{term: weight} of a sentence: stems of words that carry meaning. A path is its last part, without the ending."""
+@lru_cache(maxsize=20_000)  # a conversation says the same words again and again
+def parts(token):
+    """The terms of one word with their weights, as pairs: stems, digits twice; of a path its last part, no ending."""
+    token = token.strip("@'./-")
+    if token.count("/") > 1 or IDENTIFIER.fullmatch(token) and "/" in token:
+        token = token.rsplit("/", 1)[-1]
+    token = re.sub(r"(?<=\w)\.[a-z]{1,4}$", "", token)
+    number = re.fullmatch(r"v?\d+(?:\.\d+)*", token)
     found = {}
-    for match in WORD.finditer(text.replace("’", "'")):
-        token = match.group(0).strip("@'./-")
-        if token.count("/") > 1 or IDENTIFIER.fullmatch(token) and "/" in token:
-            token = token.rsplit("/", 1)[-1]
-        token = re.sub(r"(?<=\w)\.[a-z]{1,4}$", "", token)
-        number = re.fullmatch(r"v?\d+(?:\.\d+)*", token)
-        for part in [token] if number else re.split(r"[/._:-]+|(?<=[a-z])(?=[A-Z])", token):
-            part = part.lower().replace("'", "")
-            if part not in STOP and (len(part) > 1 or part.isdigit()):
-                found[stem(part) if part.isalpha() else part] = 2 if any(c.isdigit() for c in part) else 1
-    return found
+    for part in [token] if number else re.split(r"[/._:-]+|(?<=[a-z])(?=[A-Z])", token):
+        part = part.lower().replace("'", "")
+        if part not in STOP and (len(part) > 1 or part.isdigit()):
+            found[stem(part) if part.isalpha() else part] = 2 if any(c.isdigit() for c in part) else 1
+    return tuple(found.items())
+
+
+def terms(text):
+    """{term: weight} of a text: stems of the words that carry meaning."""
+    return {term: weight for word in WORD.findall(text.replace("’", "'")) for term, weight in parts(word)}
 
 
 def compounds(text):
     """The parts of each word that terms() takes apart: together they are one thing that is named."""
-    return [set(parts) for match in WORD.finditer(text) if len(parts := terms(match.group(0))) > 1]
+    return [{term for term, _ in parts(word)} for word in WORD.findall(text) if len(parts(word)) > 1]
 
 
 def identifiers(text):
