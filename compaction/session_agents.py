@@ -4,7 +4,7 @@ Not a script: import_sessions.py picks by content.
 """
 
 from compaction.session_codex import arguments
-from compaction.session_log import compaction, event, own_words, text_of
+from compaction.session_log import compaction, event, own_words, text_of, whole
 
 PI_QUIET = {
     "session",
@@ -83,28 +83,31 @@ def pi_events(records, tally):
     """Yield raw events of one pi session's records, [(line, record)]."""
     kept = []  # (id, events) of each line, for the messages that a compaction keeps beside its summary
     for _, record in records:
-        kind, time = record.get("type"), record.get("timestamp")
-        found = []
-        if kind == "message":
-            found = list(pi_message(record["message"], time, tally))
-        elif kind == "compaction":
-            summary = record.get("summary")
-            left = pi_left(kept, record)
-            if isinstance(summary, str) and summary.strip():
-                found = [compaction(summary, time, [{"role": "user", "content": summary}, *as_messages(left)])]
-            else:
-                tally.note("compaction without a summary")
-                found = [compaction(None, time)]
-        elif kind == "custom_message":
-            tally.left_out("text that the tool put under the user's role")
-        elif kind in PI_QUIET:
-            tally.left_out(f"{kind} line")
-            if kind == "session" and (record.get("branchedFrom") or record.get("parentSession")):
-                tally.note("fork of a session: lines older than this one were copied from it")
-        else:
-            tally.unread(f"line of unknown type {kind!r}")
+        found = whole(lambda record=record: pi_line(record, kept, tally), tally)
         kept.append((record.get("id"), found))
         yield from found
+
+
+def pi_line(record, kept, tally):
+    kind, time = record.get("type"), record.get("timestamp")
+    if kind == "message":
+        yield from pi_message(record["message"], time, tally)
+    elif kind == "compaction":
+        summary = record.get("summary")
+        if isinstance(summary, str) and summary.strip():
+            left = as_messages(pi_left(kept, record))
+            yield compaction(summary, time, [{"role": "user", "content": summary}, *left])
+        else:
+            tally.note("compaction without a summary")
+            yield compaction(None, time)
+    elif kind == "custom_message":
+        tally.left_out("text that the tool put under the user's role")
+    elif kind in PI_QUIET:
+        tally.left_out(f"{kind} line")
+        if kind == "session" and (record.get("branchedFrom") or record.get("parentSession")):
+            tally.note("fork of a session: lines older than this one were copied from it")
+    else:
+        tally.unread(f"line of unknown type {kind!r}")
 
 
 def pi_message(message, time, tally):
@@ -204,54 +207,58 @@ def copilot_events(records, tally):
     """Yield raw events of one Copilot CLI session's records, [(line, record)]."""
     called = set()  # ids of calls told by the message that made them, which an execution_start tells again
     for _, record in records:
-        kind, data, time = str(record.get("type")), record.get("data") or {}, record.get("timestamp")
-        if data.get("parentToolCallId") or record.get("agentId") or data.get("agentId"):
-            tally.left_out("event of a sub-agent")
-        elif kind == "user.message":
-            yield from copilot_user(data, time, tally)
-        elif kind == "assistant.message":
-            key = data.get("messageId") or record.get("id")
-            if str(data.get("content") or "").strip():
-                yield event("assistant", time, content=data["content"], reply_key=key)
-            for call in data.get("toolRequests") or []:
-                called.add(call.get("toolCallId"))
-                yield event(
-                    "tool_call",
-                    time,
-                    name=call.get("name"),
-                    arguments=arguments(call.get("arguments")),
-                    call_id=call.get("toolCallId"),
-                    reply_key=key,
-                )
-        elif kind == "tool.execution_start":
-            if data.get("toolCallId") in called:
-                tally.left_out("tool.execution_start of a call already told")
-            else:
-                yield event(
-                    "tool_call",
-                    time,
-                    name=data.get("toolName"),
-                    arguments=arguments(data.get("arguments")),
-                    call_id=data.get("toolCallId"),
-                )
-        elif kind == "tool.execution_complete":
-            answer = data.get("result") if data.get("result") is not None else data.get("error")
-            if isinstance(answer, dict):
-                answer = answer.get("content", answer.get("message", ""))
-            yield event("tool_result", time, content=text_of(answer, tally), call_id=data.get("toolCallId"))
-        elif kind == "session.compaction_complete":
-            if data.get("success") is False:
-                tally.left_out("compaction that failed")
-            else:
-                summary = data.get("summaryContent")
-                yield compaction(summary if isinstance(summary, str) and summary.strip() else None, time)
-        elif kind == "abort":
-            tally.left_out("mark of an interruption")
-            yield event("interrupted")
-        elif kind.startswith(COPILOT_QUIET) or kind in COPILOT_KNOWN:
-            tally.left_out(kind)
+        yield from whole(lambda record=record: copilot_line(record, called, tally), tally)
+
+
+def copilot_line(record, called, tally):
+    kind, data, time = str(record.get("type")), record.get("data") or {}, record.get("timestamp")
+    if data.get("parentToolCallId") or record.get("agentId") or data.get("agentId"):
+        tally.left_out("event of a sub-agent")
+    elif kind == "user.message":
+        yield from copilot_user(data, time, tally)
+    elif kind == "assistant.message":
+        key = data.get("messageId") or record.get("id")
+        if str(data.get("content") or "").strip():
+            yield event("assistant", time, content=data["content"], reply_key=key)
+        for call in data.get("toolRequests") or []:
+            called.add(call.get("toolCallId"))
+            yield event(
+                "tool_call",
+                time,
+                name=call.get("name"),
+                arguments=arguments(call.get("arguments")),
+                call_id=call.get("toolCallId"),
+                reply_key=key,
+            )
+    elif kind == "tool.execution_start":
+        if data.get("toolCallId") in called:
+            tally.left_out("tool.execution_start of a call already told")
         else:
-            tally.unread(f"event of unknown type {kind!r}")
+            yield event(
+                "tool_call",
+                time,
+                name=data.get("toolName"),
+                arguments=arguments(data.get("arguments")),
+                call_id=data.get("toolCallId"),
+            )
+    elif kind == "tool.execution_complete":
+        answer = data.get("result") if data.get("result") is not None else data.get("error")
+        if isinstance(answer, dict):
+            answer = answer.get("content", answer.get("message", ""))
+        yield event("tool_result", time, content=text_of(answer, tally), call_id=data.get("toolCallId"))
+    elif kind == "session.compaction_complete":
+        if data.get("success") is False:
+            tally.left_out("compaction that failed")
+        else:
+            summary = data.get("summaryContent")
+            yield compaction(summary if isinstance(summary, str) and summary.strip() else None, time)
+    elif kind == "abort":
+        tally.left_out("mark of an interruption")
+        yield event("interrupted")
+    elif kind.startswith(COPILOT_QUIET) or kind in COPILOT_KNOWN:
+        tally.left_out(kind)
+    else:
+        tally.unread(f"event of unknown type {kind!r}")
 
 
 def copilot_user(data, time, tally):

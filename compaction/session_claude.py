@@ -7,7 +7,7 @@ system reminders are no turns. Lines of sub-agents among others (isSidechain) ar
 
 import re
 
-from compaction.session_log import compaction, event, own_words, text_of
+from compaction.session_log import compaction, event, own_words, text_of, whole
 
 QUIET = {
     "progress",
@@ -42,45 +42,27 @@ SHELL = re.compile(r"\s*<bash-input>(.*?)</bash-input>", re.DOTALL)
 
 def is_record(value):
     """Whether a JSON object can be a line of this tool."""
-    return "type" in value and bool({"sessionId", "uuid", "parentUuid", "leafUuid", "snapshot"} & value.keys())
+    return "type" in value and bool(
+        {"sessionId", "session_id", "uuid", "parentUuid", "leafUuid", "snapshot"} & value.keys()
+    )
 
 
 def session_id(record):
-    return record.get("sessionId")
-
-
-def is_copy(record, seen_before, key):
-    """Whether a line was read before in another file: forks keep the uuid of what they copy."""
-    return key in seen_before
+    return record.get("sessionId") or record.get("session_id")
 
 
 def identity(record):
-    """What stays equal when the same line is stored again: its uuid, or nothing."""
-    return record.get("uuid")
+    """What stays equal when the same line is stored again: its uuid (in a fork, that of the line it copies), or all of it."""
+    copied = record.get("forkedFrom")
+    copied = copied.get("messageUuid") if isinstance(copied, dict) else None
+    return copied or record.get("uuid") or (record if record.get("timestamp") else None)
 
 
 def events(records, tally):
     """Yield raw events of one session's records, [(line, record)]."""
     reader = Reader(tally)
     for _, record in records:
-        kind = record.get("type")
-        yield from reader.before(record)
-        if record.get("isSidechain") and not reader.sidechain:
-            tally.left_out("line of a sub-agent")
-        elif kind == "user":
-            yield from reader.user(record)
-        elif kind == "assistant":
-            yield from reader.assistant(record)
-        elif kind == "system":
-            yield from reader.system(record)
-        elif kind == "queue-operation":
-            yield from reader.queue(record)
-        elif kind == "attachment":
-            yield from reader.attachment(record)
-        elif kind in QUIET:
-            tally.left_out(f"{kind} line")
-        else:
-            tally.unread(f"line of unknown type {kind!r}")
+        yield from whole(lambda record=record: reader.read(record), tally)
     yield from reader.end()
 
 
@@ -93,6 +75,26 @@ class Reader:
         self.queued, self.delivered, self.told = [], [], []  # words queued; taken by the model; made events of
         self.reply = (None, set())  # message id and the texts seen in it
         self.sidechain = None  # whether the file begins inside a sub-agent: then it is that one's own conversation
+
+    def read(self, record):
+        kind = record.get("type")
+        yield from self.before(record)
+        if record.get("isSidechain") and not self.sidechain:
+            self.tally.left_out("line of a sub-agent")
+        elif kind == "user":
+            yield from self.user(record)
+        elif kind == "assistant":
+            yield from self.assistant(record)
+        elif kind == "system":
+            yield from self.system(record)
+        elif kind == "queue-operation":
+            yield from self.queue(record)
+        elif kind == "attachment":
+            yield from self.attachment(record)
+        elif kind in QUIET:
+            self.tally.left_out(f"{kind} line")
+        else:
+            self.tally.unread(f"line of unknown type {kind!r}")
 
     def before(self, record):
         """What must come before this record: queued words that the model took and that no line of their own tells."""

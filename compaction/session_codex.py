@@ -6,8 +6,9 @@ with its parent's history, the times rewritten: lines before the first turn id t
 """
 
 import json
+import re
 
-from compaction.session_log import compaction, event, own_words, text_of
+from compaction.session_log import compaction, event, own_words, text_of, whole
 
 LINES = {"session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state"}
 CALLS = {
@@ -60,6 +61,7 @@ QUIET = {
     "collab_agent_interaction_end",
     "thread_settings_applied",
 }
+SHELL = re.compile(r"\s*<user_shell_command>\s*<command>(.*?)</command>", re.DOTALL)
 KINDS = {"user_instructions", "environment_context"}  # user_message of old versions that no user typed
 
 
@@ -108,24 +110,7 @@ def events(records, tally):
     """Yield raw events of one session's records, [(line, record)]."""
     reader = Reader(tally)
     for _, record in records:
-        payload = record.get("payload")
-        if not isinstance(payload, dict):
-            payload = legacy(record)
-            kind = "response_item" if payload else record.get("type")
-        else:
-            kind = record.get("type")
-        reader.place(record, payload or {})
-        time = record.get("timestamp")
-        if kind == "response_item":
-            yield from reader.item(payload, time)
-        elif kind == "event_msg":
-            yield from reader.message(payload, time)
-        elif kind == "compacted":
-            yield from reader.compacted(payload, time)
-        elif kind in LINES or "record_type" in record or "instructions" in record:
-            tally.left_out(f"{kind or 'header'} line")
-        else:
-            tally.unread(f"line of unknown type {kind!r}")
+        yield from whole(lambda record=record: reader.read(record), tally)
     yield from reader.flush()
 
 
@@ -137,6 +122,23 @@ class Reader:
         self.typed_seen = False  # an event_msg user_message was seen: then only those are turns
         self.waiting = None  # (time, words) of a user-role item that no user_message has confirmed yet
         self.compacted_before = False
+
+    def read(self, record):
+        kind, payload, time = record.get("type"), record.get("payload"), record.get("timestamp")
+        if not isinstance(payload, dict):
+            payload = legacy(record)
+            kind = "response_item" if payload else kind
+        self.place(record, payload or {})
+        if kind == "response_item":
+            yield from self.item(payload, time)
+        elif kind == "event_msg":
+            yield from self.message(payload, time)
+        elif kind == "compacted":
+            yield from self.compacted(payload, time)
+        elif kind in LINES or "record_type" in record or "instructions" in record:
+            self.tally.left_out(f"{kind or 'header'} line")
+        else:
+            self.tally.unread(f"line of unknown type {kind!r}")
 
     def place(self, record, payload):
         """Take the session's own id from its first header, and see whether a fork's copied history has ended."""
@@ -173,7 +175,11 @@ class Reader:
         if kind == "message" and payload.get("role") == "user":
             yield from self.flush()
             text = text_of(payload.get("content"), self.tally)
-            if own_words(text).strip():
+            ran = SHELL.match(text)
+            if ran:
+                yield event("user", time, content=ran.group(1).strip(), origin="shell")
+                self.tally.left_out("output of a command that the user ran")
+            elif own_words(text).strip():
                 self.waiting = (time, own_words(text), self.tally.place)
             else:
                 self.tally.left_out("text that the tool put under the user's role")

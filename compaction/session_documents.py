@@ -7,7 +7,7 @@ they are folded into the same messages first. Places in the tally are numbers of
 import re
 
 from compaction.session_codex import arguments
-from compaction.session_log import event, own_words, text_of
+from compaction.session_log import event, own_words, text_of, whole
 
 WRAPPED = re.compile(r"\s*<(task|feedback|user_message|user_input)(?:\s[^<>]*)?>(.*)</\1>\s*", re.DOTALL)
 DENIED = re.compile(r"The user (?:denied this operation|rejected).*?<feedback>(.*?)</feedback>", re.DOTALL)
@@ -64,7 +64,8 @@ def document_format(value):
 
 
 def document_id(value):
-    return value.get("sessionId") if isinstance(value, dict) else None
+    found = value.get("sessionId") if isinstance(value, dict) else None
+    return found if isinstance(found, str) else None
 
 
 def each(messages, tally):
@@ -82,7 +83,7 @@ def each(messages, tally):
 def chat_events(messages, tally):
     """Raw events of chat messages: OpenAI's fields, and content blocks as Cline and Anthropic's form have them."""
     for message in each(messages, tally):
-        yield from chat_message(message, tally)
+        yield from whole(lambda message=message: chat_message(message, tally), tally)
 
 
 def chat_message(message, tally):
@@ -166,42 +167,46 @@ def user_blocks(content, time, tally):
 
 def gemini_events(messages, tally):
     for message in each(messages, tally):
-        kind, time = message.get("type"), message.get("timestamp")
-        if kind == "user":
-            words = own_words(text_of(message.get("content"), tally))
-            if words.strip():
-                yield event("user", time, content=words)
-            else:
-                tally.left_out("empty text")
-        elif kind == "gemini":
-            key = message.get("id") or f"{tally.place}"
-            text = text_of(message.get("content"), tally)
-            if text.strip():
-                yield event("assistant", time, content=text, reply_key=key)
-            calls = message.get("toolCalls") or []
-            for call in calls:
-                yield event(
-                    "tool_call",
-                    call.get("timestamp", time),
-                    name=call.get("name"),
-                    call_id=call.get("id"),
-                    arguments=arguments(call.get("args")),
-                    reply_key=key,
-                )
-            for call in calls:
-                if call.get("result") is not None:
-                    yield event(
-                        "tool_result",
-                        call.get("timestamp", time),
-                        content=gemini_result(call["result"], tally),
-                        call_id=call.get("id"),
-                    )
-        elif kind in ("info", "error", "warning"):
-            tally.left_out(f"{kind} message")
-            if "cancelled" in str(message.get("content")).lower():
-                yield event("interrupted")
+        yield from whole(lambda message=message: gemini_message(message, tally), tally)
+
+
+def gemini_message(message, tally):
+    kind, time = message.get("type"), message.get("timestamp")
+    if kind == "user":
+        words = own_words(text_of(message.get("content"), tally))
+        if words.strip():
+            yield event("user", time, content=words)
         else:
-            tally.unread(f"message of unknown type {kind!r}")
+            tally.left_out("empty text")
+    elif kind == "gemini":
+        key = message.get("id") or f"{tally.place}"
+        text = text_of(message.get("content"), tally)
+        if text.strip():
+            yield event("assistant", time, content=text, reply_key=key)
+        calls = message.get("toolCalls") or []
+        for call in calls:
+            yield event(
+                "tool_call",
+                call.get("timestamp", time),
+                name=call.get("name"),
+                call_id=call.get("id"),
+                arguments=arguments(call.get("args")),
+                reply_key=key,
+            )
+        for call in calls:
+            if call.get("result") is not None:
+                yield event(
+                    "tool_result",
+                    call.get("timestamp", time),
+                    content=gemini_result(call["result"], tally),
+                    call_id=call.get("id"),
+                )
+    elif kind in ("info", "error", "warning"):
+        tally.left_out(f"{kind} message")
+        if "cancelled" in str(message.get("content")).lower():
+            yield event("interrupted")
+    else:
+        tally.unread(f"message of unknown type {kind!r}")
 
 
 def gemini_result(result, tally):
@@ -242,34 +247,41 @@ def swe_events(value, tally):
     if not isinstance(value.get("history"), list):
         yield from swe_steps(value.get("trajectory"), tally)
         return
-    before = None
+    state = {"call": None}  # id of a command whose output comes next, in the form that has no ids
     for message in each(value["history"], tally):
-        role = message.get("role")
-        if message.get("is_demo"):
-            tally.left_out("demonstration")
-            continue
-        if role == "assistant" and not message.get("tool_calls") and message.get("action"):
-            text = text_of(message.get("content"), tally)
-            if text.strip():
-                yield event("assistant", content=text)
-            yield event("tool_call", name="command", arguments=message["action"], call_id=f"step {tally.place}")
-            before = f"step {tally.place}"
-            continue
-        if role == "user" and before is not None:  # the older form puts what a command printed under the user's role
-            yield event("tool_result", content=text_of(message.get("content"), tally), call_id=before)
-        elif role == "tool":
-            call_id = (message.get("tool_call_ids") or [message.get("tool_call_id")])[0]
-            yield event("tool_result", content=text_of(message.get("content"), tally), call_id=call_id)
-        else:
-            yield from chat_message(message, tally)
-        before = None
+        yield from whole(lambda message=message: swe_message(message, state, tally), tally)
+
+
+def swe_message(message, state, tally):
+    role, before = message.get("role"), state["call"]
+    if message.get("is_demo"):
+        tally.left_out("demonstration")
+        return
+    state["call"] = None
+    if role == "assistant" and not message.get("tool_calls") and message.get("action"):
+        text = text_of(message.get("content"), tally)
+        if text.strip():
+            yield event("assistant", content=text)
+        state["call"] = f"step {tally.place}"
+        yield event("tool_call", name="command", arguments=message["action"], call_id=state["call"])
+    elif role == "user" and before is not None:  # the older form puts what a command printed under the user's role
+        yield event("tool_result", content=text_of(message.get("content"), tally), call_id=before)
+    elif role == "tool":
+        call_id = (message.get("tool_call_ids") or [message.get("tool_call_id")])[0]
+        yield event("tool_result", content=text_of(message.get("content"), tally), call_id=call_id)
+    else:
+        yield from chat_message(message, tally)
 
 
 def swe_steps(steps, tally):
     for step in each(steps, tally):
-        thought = step.get("thought") or step.get("response")
-        if isinstance(thought, str) and thought.strip():
-            yield event("assistant", content=thought)
-        if step.get("action"):
-            yield event("tool_call", name="command", arguments=step["action"], call_id=f"step {tally.place}")
-            yield event("tool_result", content=text_of(step.get("observation"), tally), call_id=f"step {tally.place}")
+        yield from whole(lambda step=step: swe_step(step, tally), tally)
+
+
+def swe_step(step, tally):
+    thought = step.get("thought") or step.get("response")
+    if isinstance(thought, str) and thought.strip():
+        yield event("assistant", content=thought)
+    if step.get("action"):
+        yield event("tool_call", name="command", arguments=step["action"], call_id=f"step {tally.place}")
+        yield event("tool_result", content=text_of(step.get("observation"), tally), call_id=f"step {tally.place}")

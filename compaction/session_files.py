@@ -9,7 +9,7 @@ from pathlib import Path
 from command import InputError
 from compaction import session_agents, session_claude, session_codex, session_documents
 from compaction.session_lines import digest, read_lines
-from compaction.session_log import Tally
+from compaction.session_log import SHAPE_ERRORS, Tally
 
 # name: (can this value be one of its lines, id of the session in a line, what identifies a line, events of the lines)
 FORMATS = {
@@ -33,6 +33,25 @@ FORMATS = {
         session_agents.pi_events,
     ),
 }
+
+
+def fits(value, name):
+    """Whether a value can be a record of a format; a shape that the question itself fails on is none."""
+    try:
+        return isinstance(value, dict) and bool(FORMATS[name][0](value))
+    except SHAPE_ERRORS:
+        return False
+
+
+def session_of(value, name):
+    """The session id in a record, or None."""
+    try:
+        found = FORMATS[name][1](value)
+    except SHAPE_ERRORS:
+        return None
+    return found if isinstance(found, str) else None
+
+
 SUFFIXES = (".jsonl", ".json", ".traj", ".ndjson")
 LOOKED_AT = 40  # records that decide a file's format
 
@@ -73,11 +92,10 @@ def look(path):
     names, session, ahead = {}, None, []
     for _, value in read_lines(path, Tally(), lambda value: True):
         ahead.append(value)
-        for name, (is_record, session_id, _, _) in FORMATS.items():
-            if isinstance(value, dict) and is_record(value):
-                names[name] = names.get(name, 0) + 1
-                session = session or session_id(value)
-                break
+        name = next((name for name in FORMATS if fits(value, name)), None)
+        if name:
+            names[name] = names.get(name, 0) + 1
+            session = session or session_of(value, name)
         if len(ahead) == LOOKED_AT:
             break
     found = {"path": path, "format": None, "session": session, "bytes": path.stat().st_size, "document": None}
@@ -86,7 +104,7 @@ def look(path):
     if len(ahead) > 1:
         found["document"] = "lines"
         if any(isinstance(v, dict) and ("projectHash" in v or v.get("type") == "gemini") for v in ahead):
-            header = next((v for v in ahead if isinstance(v, dict) and "sessionId" in v), {})
+            header = next((v for v in ahead if isinstance(v, dict) and isinstance(v.get("sessionId"), str)), {})
             return {**found, "format": "Gemini CLI", "session": header.get("sessionId")}
         if session_documents.document_format(ahead) == "OpenAI messages":
             return {**found, "format": "OpenAI messages"}
@@ -114,8 +132,9 @@ def raw_conversations(seen, tally, before):
         records = list(read_lines(path, tally, lambda value: True))
         value = session_documents.gemini_fold(records, tally) if name == "Gemini CLI" else [v for _, v in records]
         return session_documents.conversations(value, name)
-    is_record, _, identity, events = FORMATS[name]
-    return [("", lambda tally: events(once(read_lines(path, tally, is_record), identity, tally, before), tally))]
+    _, _, identity, events = FORMATS[name]
+    records = read_lines(path, tally, lambda value: fits(value, name))
+    return [("", lambda tally: events(once(records, identity, tally, before), tally))]
 
 
 def once(records, identity, tally, before):
@@ -126,11 +145,14 @@ def once(records, identity, tally, before):
             tally.unread("line that is no object")
             continue
         payload = record.get("payload")
-        if isinstance(payload, dict) and payload.get("turn_id") is not None:
+        if isinstance(payload, dict) and isinstance(payload.get("turn_id"), str):
             turn = payload[
                 "turn_id"
             ]  # a fork gives thousands of lines one time: equal words in two turns are two turns
-        line_id = identity(record)
+        try:
+            line_id = identity(record)
+        except SHAPE_ERRORS:
+            line_id = None
         if line_id is None:
             tally.copied = False
         else:
@@ -150,8 +172,7 @@ def stored_before(seen, before):
         return digest(read_document(seen["path"])) in before
     if seen["document"] == "lines":
         return False
-    is_record, _, identity, _ = FORMATS[seen["format"]]
-    mine, quiet = set(), Tally()
-    for _ in once(read_lines(seen["path"], quiet, is_record), identity, quiet, mine):
+    identity, mine, quiet = FORMATS[seen["format"]][2], set(), Tally()
+    for _ in once(read_lines(seen["path"], quiet, lambda value: fits(value, seen["format"])), identity, quiet, mine):
         pass
     return bool(mine) and mine <= before

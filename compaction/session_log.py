@@ -86,6 +86,11 @@ def number(conversation_id, raw_events, tally):
             if (new != key) if new is not None and key is not None else last not in ("assistant", "tool_call"):
                 reply += 1
             key, interrupted = new, False
+        if raw.get("call_id") is not None and not isinstance(raw["call_id"], str):
+            raw["call_id"] = str(raw["call_id"])
+        if kind == "tool_call" and not isinstance(raw.get("name"), str):
+            tally.note("call without a name")
+            raw["name"] = "" if raw.get("name") is None else str(raw["name"])
         if kind == "tool_call" and raw.get("call_id") is not None:
             if raw["call_id"] in open_calls:
                 tally.note("call without a result", open_calls[raw["call_id"]])
@@ -100,6 +105,20 @@ def number(conversation_id, raw_events, tally):
         yield event, raw.get("context")
     for place in open_calls.values():
         tally.note("call without a result", place)
+
+
+SHAPE_ERRORS = (AttributeError, TypeError, KeyError, ValueError, IndexError)
+
+
+def whole(read, tally):
+    """The events that `read()` yields for one record, all of them or, where its shape is not as known, none and a count."""
+    try:
+        return list(read())
+    except (
+        SHAPE_ERRORS
+    ) as error:  # any: a record of a shape that nobody has seen must not end the reading of the others
+        tally.unread(f"record of unknown shape ({type(error).__name__})")
+        return []
 
 
 def event(kind, time=None, **fields):
@@ -176,6 +195,9 @@ MACHINE = re.compile(
 )
 
 
+EDITOR_REQUEST = re.compile(r"\A# Context from my IDE setup:.*?^## My request for \w+:\s*", re.DOTALL | re.MULTILINE)
+
+
 def own_words(text):
     """What a user wrote in `text`: without what tools put around it; "" when nothing of it is the user's.
 
@@ -183,6 +205,7 @@ def own_words(text):
     """
     if MACHINE.match(text):
         return ""
+    text = EDITOR_REQUEST.sub("", text)
     if not text.lstrip().startswith("<") and "\n<" not in text:
         return text
     kept = INJECTED.sub(

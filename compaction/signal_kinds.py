@@ -30,7 +30,7 @@ WRITERS = {
     "move_file",
     "sql",
 }
-READING_COMMANDS = {"view", "read", "open", "undo_edit_preview"}  # what an editor tool is told when it only shows
+READING_COMMANDS = ("view", "read", "open", "undo_edit_preview")  # what an editor tool is told when it only shows
 POLLS = {
     "bashoutput",
     "taskoutput",

@@ -92,7 +92,7 @@ class ClaudeCode(unittest.TestCase):
                     c.assistant("m1", text("Going.")),
                     c.line("queue-operation", operation="enqueue", content="and test it"),
                     c.line("queue-operation", operation="dequeue"),
-                    *(answer + own if form == "late attachment" else own + answer)
+                    *(answer + own if form == "late attachment" else own + answer),
                 )
                 self.assertEqual(turns(events), ["go", "and test it"])
 
@@ -213,6 +213,46 @@ class ClaudeCode(unittest.TestCase):
         lines = [c.user("go"), c.assistant("m1", use("t1", command="ls")), c.result("t1", "a.txt")]
         self.assertEqual(len(self.read(*lines, *lines)), 3)
         self.assertEqual(self.summary["left_out"], {"doubled line": 3})
+
+    def test_doubled_lines_without_an_id_are_read_once(self):
+        c = Claude()
+        queued = [
+            {k: v for k, v in c.line("queue-operation", operation=operation, **fields).items() if k != "uuid"}
+            for operation, fields in (("enqueue", {"content": "and test it"}), ("dequeue", {}))
+        ]
+        lines = [c.user("go"), *queued, c.assistant("m1", text("Done."))]
+        self.assertEqual(turns(self.read(*lines, *lines)), ["go", "and test it"])
+
+    def test_a_fork_names_the_lines_that_it_copied(self):
+        first, fork = Claude("s-1"), Claude("s-2")
+        lines = [first.user("go"), first.assistant("m1", text("Done."))]
+        copies = [
+            {
+                **line,
+                "uuid": f"new-{line['uuid']}",
+                "sessionId": "s-2",
+                "forkedFrom": {"sessionId": "s-1", "messageUuid": line["uuid"]},
+            }
+            for line in lines
+        ]
+        events, _, _ = imported({"a.jsonl": lines, "b.jsonl": [*copies, fork.user("more")]})
+        self.assertEqual(
+            [(e["conversation_id"], bool(e.get("copied"))) for e in events],
+            [("a", False), ("a", False), ("b", True), ("b", True), ("b", False)],
+        )
+
+    def test_records_of_a_shape_that_nobody_has_seen_do_not_end_the_reading(self):
+        c = Claude()
+        odd = [
+            c.line("user", message="x"),
+            c.line("assistant", message=[1]),
+            c.line(["x"]),
+            c.line("attachment", attachment="x"),
+            c.user([{"type": ["x"]}]),
+        ]
+        events = self.read(c.user("go"), *odd, c.user("on"))
+        self.assertEqual(turns(events), ["go", "on"])
+        self.assertEqual(sum(self.summary["unread"].values()), 5)
 
     def test_unknown_shapes_are_counted_with_their_line_and_not_guessed(self):
         c = Claude()

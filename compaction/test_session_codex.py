@@ -210,6 +210,27 @@ class CodexRollout(unittest.TestCase):
         self.assertEqual([e.get("interrupted") for e in events], [None, True])
         self.assertIn("turns that the user took back (still in the log)", self.summary["noted"])
 
+    def test_what_an_editor_puts_before_the_request_is_not_the_users(self):
+        c = Codex()
+        words = "# Context from my IDE setup:\n\n## Open tabs:\n- a.py\n\n## My request for Codex:\nfix a.py\n"
+        self.assertEqual(turns(self.read(c.meta(NEW), c.typed(words))), ["fix a.py\n"])
+
+    def test_a_command_that_the_user_ran_is_a_turn(self):
+        c = Codex()
+        ran = "<user_shell_command>\n<command>ls</command>\n<result>a.py</result>\n</user_shell_command>"
+        events = self.read(c.meta(NEW), c.typed("go"), c.item("user", ran), c.item("assistant", "I see."))
+        self.assertEqual([(e["content"], e.get("origin")) for e in events[:2]], [("go", None), ("ls", "shell")])
+
+    def test_a_record_of_a_shape_that_nobody_has_seen_does_not_end_the_reading(self):
+        c = Codex()
+        odd = [
+            c.line("response_item", {"type": ["x"], "role": {}}),
+            c.line("event_msg", {"type": "user_message", "images": 3, "message": "x"}),
+        ]
+        events = self.read(c.meta(NEW), c.typed("go"), odd, {"type": "response_item", "payload": [1]}, c.typed("on"))
+        self.assertEqual([e for e in turns(events) if e != "x"], ["go", "on"])
+        self.assertEqual(sum(self.summary["unread"].values()), 3)
+
     def test_unknown_shapes_are_counted_and_not_guessed(self):
         c = Codex()
         self.read(
