@@ -27,7 +27,9 @@ def import_longmemeval(value, where):
             if name in histories:
                 raise InputError(f"{where}: the question {name!r} stands twice; remove one")
             histories[name], facts, lost = read_history(question, name)
-            kind = "abstention" if name.endswith("_abs") else question["question_type"]
+            kind = question["question_type"]
+            if name.endswith("_abs") or kind.endswith("_abs"):
+                kind = "abstention"
             case = {
                 "id": name,
                 "split": "held_out" if number % 2 else "dev",
