@@ -58,9 +58,9 @@ def document_format(value):
         return None
     if "projectHash" in value or any(isinstance(m, dict) and m.get("type") == "gemini" for m in messages):
         return "Gemini CLI"
-    if "sessionId" in value or "agent" in value:
-        return "Cline SDK"
-    return "OpenAI messages"
+    if not any(isinstance(m, dict) and "role" in m for m in messages):
+        return None
+    return "Cline SDK" if "sessionId" in value or "agent" in value else "OpenAI messages"
 
 
 def document_id(value):

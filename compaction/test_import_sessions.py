@@ -50,7 +50,7 @@ class ManyFiles(unittest.TestCase):
 
     def test_a_file_of_no_known_format_is_counted_beside_the_others(self):
         events, _, summary = imported(
-            {"a.jsonl": self.lines, "b.json": '{"colour": "red"}', "c.jsonl": "", "d.jsonl": "no json at all"}
+            {"a.jsonl": self.lines, "b.json": '{"messages": [{"label": "red"}]}', "c.jsonl": "", "d.jsonl": "no json at all"}
         )
         self.assertEqual(len(events), 3)
         self.assertEqual(summary["unread"]["file of a format that is not known"], 3)
