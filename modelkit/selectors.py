@@ -1,14 +1,20 @@
-"""Selectors of the lab built from retrieval: `evaluate.py --strategies bm25,dense,rerank` runs them.
+"""Selectors of the lab built from retrieval and near: `evaluate.py --strategies bm25,near` runs them.
 
-Run:  not a script; SELECTORS maps names to functions (case, count) -> selection, as strategies.py's are.
+Run:  not a script; SELECTORS and VARIANTS map names to functions (case, count) -> selection, as strategies.py's are.
 
 Each gives every turn a score for the question and takes turns best first, the newer first among equals, each if it
 still fits. A turn that scores nothing is never taken. What does not depend on the question is built once for a
 history (strategies.per_history).
+
+A variant chooses in another way by the same score: `near@message` single messages, `near@dated` turns whose session's
+date is shown once (fills.py has both), `near+FILE.py:NAME` turns by near and an embedder together (fuse.py).
 """
 
+from functools import partial
 from math import fsum
 
+from modelkit.fills import fill_dated, fill_messages, unit_text, units
+from modelkit.fuse import fused, products, unit_vectors
 from modelkit.near import NearIndex
 from modelkit.retrieval import Bm25Index, embed, rerank_score
 from strategies import fill, per_history, turn_text
@@ -16,68 +22,96 @@ from strategies import fill, per_history, turn_text
 SHORTLIST = 20  # turns that `rerank` looks at
 
 
-def bm25(case, count):
-    """Turns by BM25 of the question over their texts."""
-    return fill(case, count, best_first(bm25_scores(case)))
+def bm25(case, unit="turn"):
+    """BM25 of the question over the texts: {number: score}."""
+    return _bm25_index(case["history"], unit).scores(case["current"])
 
 
-def dense(case, count):
-    """Turns by the cosine of the question's and their embeddings (retrieval.embed, hashed words)."""
-    return fill(case, count, best_first(dense_scores(case)))
-
-
-def rerank(case, count):
-    """The SHORTLIST best turns by BM25, by words and adjacent pairs of words that they share with the question."""
-    texts = _texts(case["history"])
-    shortlist = best_first(bm25_scores(case))[:SHORTLIST]
-    return fill(case, count, best_first({number: rerank_score(case["current"], texts[number]) for number in shortlist}))
-
-
-def near(case, count):
-    """Turns by near.py: BM25 of their best passage, the words around it counted too."""
-    return fill(case, count, best_first(near_scores(case)))
-
-
-def near_scores(case):
-    """{turn: near's score} of the turns that hold a word of the question or stand near one."""
-    return _near_index(case["history"]).scores(case["current"])
-
-
-def bm25_scores(case):
-    """{turn: BM25 score} of the turns that share a term with the question."""
-    return _indexed(case["history"]).scores(case["current"])
-
-
-def dense_scores(case):
-    """{turn: cosine with the question}; the vectors have length one or nil, so the product is the cosine."""
+def dense(case, unit="turn"):
+    """The cosine of the question's and the texts' embeddings (retrieval.embed, hashed words): {number: score}."""
     asked = [(place, value) for place, value in enumerate(embed(case["current"])) if value]
-    return {number: fsum(value * vector[place] for place, value in asked)
-            for number, vector in enumerate(_embedded(case["history"]))}
+    return {number: fsum(value * vector[place] for place, value in asked)  # of length one or nil: it is the cosine
+            for number, vector in enumerate(_embedded(case["history"], unit))}
+
+
+def rerank(case, unit="turn"):
+    """Of the SHORTLIST best by BM25, the words and adjacent pairs of words shared with the question."""
+    texts = _texts(case["history"], unit)
+    return {number: rerank_score(case["current"], texts[number]) for number in best_first(bm25(case, unit))[:SHORTLIST]}
+
+
+def near(case, unit="turn"):
+    """near.py: BM25 of the best passage, the words around it counted too: {number: score}."""
+    return _near_index(case["history"], unit).scores(case["current"])
+
+
+def near_fused(case, embedder, unit="turn"):
+    """near's score and an embedder's together: {number: score}."""
+    (asked,) = unit_vectors(embedder, [case["current"]])
+    return fused(near(case, unit), products(asked, _vectors(case["history"], unit, embedder)))
 
 
 def best_first(scores):
-    """The turns of {turn: score} that score more than nothing, best first, then the newer."""
-    return sorted((number for number, score in scores.items() if score > 0), key=lambda n: (-scores[n], -n))
+    """The numbers of {number: score} that score more than nothing, best first, then the newer."""
+    return _ranked({number: score for number, score in scores.items() if score > 0})
+
+
+def _ranked(scores):
+    return sorted(scores, key=lambda number: (-scores[number], -number))
 
 
 @per_history
-def _texts(history):
-    return [turn_text(turn) for turn in history]
+def _texts(history, unit):
+    """The texts that are scored: of whole turns, or of the units that can be chosen by themselves."""
+    if unit == "turn":
+        return [turn_text(turn) for turn in history]
+    return [unit_text(messages) for _, messages in units(history)]
 
 
 @per_history
-def _indexed(history):
-    return Bm25Index(_texts(history))
+def _bm25_index(history, unit):
+    return Bm25Index(_texts(history, unit))
 
 
 @per_history
-def _near_index(history):
-    return NearIndex(_texts(history))
+def _near_index(history, unit):
+    return NearIndex(_texts(history, unit))
 
 
 @per_history
-def _embedded(history):
-    return [embed(text) for text in _texts(history)]
+def _embedded(history, unit):
+    return [embed(text) for text in _texts(history, unit)]
 
 
-SELECTORS = {"bm25": bm25, "dense": dense, "rerank": rerank, "near": near}
+@per_history
+def _vectors(history, unit, embedder):
+    return unit_vectors(embedder, _texts(history, unit))
+
+
+def _turns(score, case, count):
+    return fill(case, count, best_first(score(case)))
+
+
+def _single_messages(score, case, count):
+    return fill_messages(case, count, best_first(score(case, "message")))
+
+
+def _dated_turns(score, case, count):
+    return fill_dated(case, count, best_first(score(case)))
+
+
+def fused_with(embedder):
+    """The selector that takes turns by near and this embedder, a callable from texts to vectors."""
+
+    def near_and_embedder(case, count):
+        return fill(case, count, _ranked(near_fused(case, embedder)))  # a z-score below the mean is not nothing
+
+    return near_and_embedder
+
+
+SCORES = {"bm25": bm25, "dense": dense, "rerank": rerank, "near": near}
+SELECTORS = {name: partial(_turns, score) for name, score in SCORES.items()}
+VARIANTS = {
+    **{f"{name}@message": partial(_single_messages, score) for name, score in SCORES.items()},
+    **{f"{name}@dated": partial(_dated_turns, score) for name, score in SCORES.items()},
+}

@@ -105,7 +105,7 @@ class Dense(unittest.TestCase):
         texts = ["harbour of Lagos\nok", "lights\nok", "the\nok", "Lagos lights lights\nok"]
         given = case("lights in Lagos", *(text[:-3] for text in texts))
         asked = embed(given["current"])
-        scores = selectors.dense_scores(given)
+        scores = selectors.dense(given)
         for number, text in enumerate(texts):
             self.assertAlmostEqual(scores[number], cosine(asked, embed(text)), 12)
 
