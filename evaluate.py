@@ -30,8 +30,8 @@ __all__ = ["CaseError", "grade", "load_cases", "run", "summarize"]
 def grade(case, selected):
     """The row of one case: which required facts the selected messages hold, which are missing, which stale came along.
 
-    A fact that names a turn is found when that turn was selected, any other by its exact text, raw or escaped as in a
-    note, inside one message.
+    A fact that names a turn is found when that turn was selected and a message holds its text (a selector may choose
+    single messages of a turn), any other by its exact text, raw or escaped as in a note, inside one message.
     """
     contents = [message.get("content") or "" for message in selected["messages"]]
     missing = [fact for fact in case["required"] if not in_request(fact, case, selected, contents)]
@@ -53,7 +53,8 @@ def grade(case, selected):
 def in_request(fact, case, selected, contents):
     """Whether a fact of either form reached the request."""
     if isinstance(fact, dict):
-        return any(case["history"][number].get("id") == fact["turn"] for number in selected["turns"])
+        chosen = any(case["history"][number].get("id") == fact["turn"] for number in selected["turns"])
+        return chosen and any(fact["text"] in content for content in contents)
     escaped = strategies.escape(fact)
     return any(fact in content or escaped in content for content in contents)
 
@@ -130,10 +131,10 @@ def selector_hashes(names):
     files = {}
     for name in names:
         if ".py:" in name:
-            file = name.rpartition(":")[0]
+            file = name.removeprefix("near+").rpartition(":")[0]
             files[Path(file).as_posix()] = file_hash(file)
-        elif name not in strategies.STRATEGIES:
-            for path in sorted((ROOT / "modelkit").glob("*.py")):
+        if name.startswith("near+") or (name not in strategies.STRATEGIES and ".py:" not in name):
+            for path in sorted([*(ROOT / "modelkit").glob("*.py"), ROOT / "modelkit" / "near_stop_words.json"]):
                 if not path.name.startswith("test_"):
                     files[f"modelkit/{path.name}"] = file_hash(path)
     return files
@@ -198,6 +199,13 @@ def parse_arguments(argv):
         "--strategies", default=",".join(strategies.STRATEGIES), metavar="NAME,…",
         help="which rules: recent,relevant,notes,hybrid (default), modelkit's, or FILE.py:NAME for your own",
     )
+    parser.add_argument(
+        "--unit", choices=("turn", "message"), default="turn",
+        help="what modelkit's selectors choose; an answer may need the reply that single messages leave out",
+    )
+    parser.add_argument(
+        "--fuse", metavar="FILE.py:NAME", help="also run near joined with your embedder, a list of texts -> vectors"
+    )
     parser.add_argument("--budget", type=whole_numbers, metavar="N,…", help="input tokens for every case, one run each")
     parser.add_argument("--tokenizer", type=Path, metavar="MANIFEST", help="count for the model of another manifest")
     parser.add_argument("--verify", action="store_true", help="count every chosen request in full as well")
@@ -210,9 +218,19 @@ def parse_arguments(argv):
     return arguments
 
 
+def names_of(arguments):
+    """The selectors' names that the command line asks for."""
+    names = [name.strip() for name in arguments.strategies.split(",") if name.strip()]
+    if arguments.unit == "message":
+        names = [f"{name}@message" for name in names]
+    if arguments.fuse and ".py:" not in arguments.fuse:
+        raise InputError(f"--fuse {arguments.fuse}: give FILE.py:NAME of a function from a list of texts to vectors")
+    return [*names, f"near+{arguments.fuse}"] if arguments.fuse else names
+
+
 def main(argv=None):
     arguments = parse_arguments(argv)
-    names = [name.strip() for name in arguments.strategies.split(",") if name.strip()]
+    names = names_of(arguments)
     options = {"budgets": arguments.budget, "manifest": arguments.tokenizer}
     if arguments.explain is not None:
         from explain import explain

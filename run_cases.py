@@ -25,6 +25,7 @@ from tokenizer import counter
 ALWAYS_CHECKED = 200  # requests: a set as small as that is counted in full as well, whole
 SAMPLE = 24  # requests of a larger set that are: a long one costs a second in a template that looks ahead
 SEED = 20260711
+FUSED = "near+"  # before FILE.py:NAME of an embedder: near joined with it
 
 
 def selector_table(names):
@@ -43,14 +44,20 @@ def find_selector(name):
     """The function that a name of `--strategies` stands for."""
     if name in STRATEGIES:
         return STRATEGIES[name]
-    if ".py:" in name:
+    if ".py:" in name and not name.startswith(FUSED):
         return load_selector(name)
-    from modelkit.selectors import SELECTORS  # here, since the published four need nothing of it
+    from modelkit.selectors import SELECTORS, VARIANTS, fused_with  # here, since the published four need nothing of it
 
-    if name in SELECTORS:
-        return SELECTORS[name]
+    if name.startswith(FUSED):
+        return fused_with(load_selector(name.removeprefix(FUSED)))
+    found = SELECTORS.get(name) or VARIANTS.get(name)
+    if found:
+        return found
     known = ", ".join([*STRATEGIES, *SELECTORS])
-    raise InputError(f"--strategies: {name!r} is unknown; use {known}, or FILE.py:NAME for your own")
+    raise InputError(
+        f"--strategies: {name!r} is unknown; use {known}, one of {', '.join(SELECTORS)} with @message or @dated after "
+        "it, or FILE.py:NAME for your own"
+    )
 
 
 def load_selector(name):

@@ -104,7 +104,7 @@ def request_view(case, strategy, row, count):
 
 def again(case, strategy, row, count):
     """The messages of the request that the row recorded, or None where they cannot be shown to be the same."""
-    if row["notes"] == 0 and all(turn < len(case["history"]) for turn in row["turns"]):
+    if row["notes"] == 0 and "@" not in strategy and all(turn < len(case["history"]) for turn in row["turns"]):
         messages = render(case, row["turns"])
         if count is None or count(messages) == row["input_tokens"]:
             return messages
@@ -120,9 +120,9 @@ def rule(name):
     """The project's own selector of that name, or None."""
     if name in STRATEGIES:
         return STRATEGIES[name]
-    from modelkit.selectors import SELECTORS  # here, since the four rules need nothing of it
+    from modelkit.selectors import SELECTORS, VARIANTS  # here, since the four rules need nothing of it
 
-    return SELECTORS.get(name)
+    return SELECTORS.get(name) or VARIANTS.get(name)
 
 
 def words_of(fact):
