@@ -58,7 +58,10 @@ def identity(result):
 
 
 def compare(candidate, incumbent):
-    """{"rows", "changed", "decision": "safe" | "blocked" | "not decided", "missing_verdicts"} for two results."""
+    """{"decision": "safe" | "blocked" | "not decided", "rows", "changed", "unpaired", "missing_verdicts"} of two results.
+
+    unpaired: decisions whose item has none at the compaction of the same number on the other side; rows count them.
+    """
     check_comparable(candidate, incumbent)
     shared = shared_unknown(candidate["decisions"], incumbent["decisions"])
     rows = compare_rows(candidate["rows"], incumbent["rows"], shared)
@@ -70,6 +73,10 @@ def compare(candidate, incumbent):
         "decision": decide(rows),
         "rows": rows,
         "changed": changed(pairs),
+        "unpaired": {
+            "candidate": len(candidate["decisions"]) - len(pairs),
+            "incumbent": len(incumbent["decisions"]) - len(pairs),
+        },
         "missing_verdicts": missing(candidate["decisions"] + incumbent["decisions"]),
     }
 

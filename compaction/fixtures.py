@@ -83,8 +83,8 @@ def check_fixture(fixture, path):
     check_fields(fixture, FIELDS, (), refuse)
     if half_pair(fixture):
         refuse(None, f"holds half of a surrogate pair, {half_pair(fixture)!r}", "write the whole character")
-    if not text(fixture["conversation_id"]):
-        refuse("conversation_id", "must be a text that is not blank", "name the conversation")
+    if not name_like(fixture["conversation_id"]):
+        refuse("conversation_id", "must be a text on one line that is not blank", "name the conversation")
     check_history(fixture, refuse)
     if not whole(fixture["turns"]) or fixture["turns"] != len(fixture["history"]):
         refuse("turns", f"is {fixture['turns']!r}, the history has {len(fixture['history'])}", "correct it")
@@ -136,6 +136,8 @@ def check_item(item, history, refuse):
     for field in ("id", "literal", "probe", "expect"):
         if not text(item[field]):
             refuse(field, "must be a text that is not blank", "write it")
+    if not name_like(item["id"]):
+        refuse("id", "is no single line of printable text", "name the item otherwise")
     if item["class"] not in CLASSES:
         refuse("class", f"is {item['class']!r}", f"use one of {', '.join(CLASSES)}")
     if not whole(item["turn"]) or not 1 <= item["turn"] <= len(history):
@@ -186,6 +188,11 @@ def check_list(field, value, refuse):
 def text(value):
     """Whether `value` is a string with something in it."""
     return isinstance(value, str) and bool(value.strip())
+
+
+def name_like(value):
+    """Whether `value` is a text that can be shown on one line as it is."""
+    return text(value) and value.isprintable()
 
 
 def whole(value):

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import tokenizer
 from command import InputError, dump, progress, run_command
-from compaction.check import refuse_control_tokens, refuse_too_few
+from compaction.check import fixtures_hash, refuse_control_tokens, refuse_too_few
 from compaction.fixtures import SHIPPED, load_fixtures
 from compaction.growth import BUDGET, KEEP_SHARE, grow
 from compaction.items import RETAINED, UNKNOWN
@@ -196,6 +196,8 @@ def main(argv=None):
         "keep_share": args.keep_share,
         "window": args.window or budget["context_limit"],
         "steps": args.steps,
+        "counter": counter.profile(),
+        "fixtures": {"conversations": len(fixtures), "sha256": fixtures_hash(fixtures)},
         "summary": summarize(rows),
         "rows": rows,
     }

@@ -165,6 +165,12 @@ def answers(new, compared):
                 "blocked": f"blocked: worse in {', '.join(worse)}",
             }[compared["decision"]]
         )
+        alone = compared["unpaired"]
+        if any(alone.values()):
+            lines.append(
+                f"compacted at other turns: {alone['candidate']} decisions of the candidate and {alone['incumbent']} of "
+                "the incumbent have no partner; rows count them, the list of changed items cannot"
+            )
     missing = (compared or new)["missing_verdicts"]
     if any(missing.values()):
         lines.append(

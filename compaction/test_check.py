@@ -12,7 +12,7 @@ from unittest import mock
 import tokenizer
 from command import read_json, status_of
 from compaction import check
-from compaction.example import CountsWords, small_fixture
+from compaction.example import CountsWords, prepared, small_fixture
 from compaction.fixtures import load_fixtures
 from compaction.named import file_hash
 
@@ -212,15 +212,6 @@ class Command(unittest.TestCase):
 def says_absent(question):
     """Double of a judge: nothing is ever there."""
     return {"verdict": "absent", "answer": "It does not say."}
-
-
-def prepared():
-    """Whether the pinned tokenizer is at hand."""
-    try:
-        tokenizer.counter()
-        return True
-    except tokenizer.TokenizerError:
-        return False
 
 
 RECORDED = ("notes", "ledger")  # both against recent

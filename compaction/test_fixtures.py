@@ -55,6 +55,8 @@ REFUSED = [  # path, value, words of the message
     (("must_survive",), [], "at least one item"),
     ((*ITEM, "id"), DELETE, "item 'number 1': field 'id': is missing"),
     ((*ITEM, "id"), "small-2", "is given to two items"),
+    ((*ITEM, "id"), "small\x1b[2J", "no single line of printable text"),
+    (("conversation_id",), "a\nb", "field 'conversation_id'"),
     ((*ITEM, "class"), "rule", "item 'small-1': field 'class'"),
     ((*ITEM, "turn"), 13, "item 'small-1': field 'turn': is 13"),
     ((*ITEM, "turn"), True, "field 'turn': is True"),

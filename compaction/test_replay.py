@@ -1,10 +1,19 @@
 """Replay finds exactly what an agent loses by compaction, and says where a recorded trace stood in for a run."""
 
+import io
+import json
 import unittest
+from contextlib import redirect_stderr, redirect_stdout
 
+import tokenizer
+from compaction.compactors import ledger
+from compaction.conversation import message_texts
 from compaction.doubles import forgetful_agent
-from compaction.example import count_words, small_fixture
-from compaction.replay import pair, replay, summarize, whole
+from compaction.example import count_words, prepared, small_fixture
+from compaction.fixtures import load_fixtures
+from compaction.growth import BUDGET, grow
+from compaction.literals import stands
+from compaction.replay import main, pair, replay, summarize, whole
 from compaction.replay_agent import go_on, model_agent, recorded_tools
 from compaction.stats import mcnemar
 
@@ -104,6 +113,42 @@ class Reference(unittest.TestCase):
         fails = lambda task, transcript: {"kind": "final", "text": "Done."}  # noqa: E731
         fails.extractive = True
         self.assertEqual(set(row(*ALL[1:], agent=fails)["pairs"].values()), {"same"})
+
+
+@unittest.skipUnless(prepared(), "the tokenizer is not prepared; run: python prepare.py")
+class Shipped(unittest.TestCase):
+    """The double of an agent on the shipped fixtures: what it loses is what the last compaction left out, no more."""
+
+    def run_main(self, *argv):
+        out, err = io.StringIO(), io.StringIO()
+        with redirect_stdout(out), redirect_stderr(err):
+            main(["--agent", "compaction.doubles:shipped_forgetful_agent", *argv])
+        return json.loads(out.getvalue()), err.getvalue()
+
+    def test_the_discordant_pairs_are_exactly_the_items_that_stand_no_longer_in_the_last_context(self):
+        report, err = self.run_main("--compactor", "ledger", "--window", "32768")
+        gone = set()
+        for fixture in load_fixtures():
+            context = grow(fixture, ledger, BUDGET, tokenizer.counter().count)[-1]
+            texts = [text for message in context["messages"] for text in message_texts(message)]
+            for item in fixture["must_survive"]:
+                literals = (item["literal"], *item.get("also", ()))
+                if item["turn"] < context["turn"] and not any(stands(one, text) for one in literals for text in texts):
+                    gone.add(item["id"])
+        lost = {item for row in report["rows"] for item, one in row["pairs"].items() if one == "lost"}
+        self.assertTrue(gone)
+        self.assertEqual(lost, gone)
+        found = report["summary"]
+        self.assertEqual((found["items"]["lost"], found["items"]["gained"]), (len(gone), 0))
+        self.assertEqual(found["items"]["p"], mcnemar(len(gone), 0))
+        self.assertEqual(found["references"], {"run": len(load_fixtures()), "accepted_trace": 0})
+        self.assertIn("exact McNemar p", err)
+
+    def test_at_the_shipped_budget_every_reference_is_the_accepted_trace(self):
+        report, err = self.run_main("--compactor", "recent")
+        self.assertEqual(report["summary"]["references"], {"run": 0, "accepted_trace": len(load_fixtures())})
+        self.assertIn("0 run, 12 from the accepted trace", err)
+        self.assertEqual(report["agent"]["double"], "forgetful_agent")
 
 
 class Running(unittest.TestCase):
