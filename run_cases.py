@@ -23,7 +23,7 @@ from prepare import MANIFEST
 from tokenizer import counter
 
 ALWAYS_CHECKED = 200  # requests: a set as small as that is counted in full as well, whole
-SAMPLE = 24  # requests of a larger set that are: a long one costs a second in a template that looks ahead
+SAMPLE = 12  # requests of a larger set that are: a long one costs a second in a template that looks ahead
 SEED = 20260711
 FUSED = "near+"  # before FILE.py:NAME of an embedder: near joined with it
 

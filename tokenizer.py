@@ -118,6 +118,17 @@ def compile_template(source):
     from jinja2 import TemplateError
     from jinja2.exceptions import TemplateSyntaxError
     from jinja2.sandbox import ImmutableSandboxedEnvironment
+    from jinja2.utils import Namespace
+
+    class Sandbox(ImmutableSandboxedEnvironment):
+        def getattr(self, obj, attribute):
+            """What a namespace() of the template holds is the template's own: no need to ask whether it is safe.
+
+            The pinned template reads one for every pair of messages, which made most of the time of a full count.
+            """
+            if type(obj) is Namespace and not attribute.startswith("_"):
+                return getattr(obj, attribute, self.undefined(obj=obj, name=attribute))
+            return super().getattr(obj, attribute)
 
     def raise_exception(message):
         raise TemplateError(message)
@@ -125,9 +136,7 @@ def compile_template(source):
     def tojson(value, indent=None, **options):
         return json.dumps(value, ensure_ascii=False, indent=indent, **options)
 
-    environment = ImmutableSandboxedEnvironment(
-        trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
-    )
+    environment = Sandbox(trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"])
     environment.filters["tojson"] = tojson
     environment.globals["raise_exception"] = raise_exception
     try:

@@ -29,8 +29,9 @@ from workbench import bench_parts
 from workbench.bench_set import case_set
 
 BUDGET = 16384
-TURNS = (50, 200, 600, 2000)
-FLOOR_ONLY = 10000  # turns: the plain way would take hours there
+TURNS = (50, 200, 600, 2000, 5000, 10000)
+PEERS_UP_TO = 2000  # turns: beyond, the plain way would take hours
+LONGEST = 10000
 BUDGETS = (1024, 4096, 16384)
 PARTS = ("selection", "sets", "start", "near", "signals")
 
@@ -53,7 +54,7 @@ def measure_selection(turns, peers):
     for number in turns:
         for name in ("recent", "relevant", "notes", "hybrid"):
             row = alone(bench_parts.selection, name, number, BUDGET)
-            if peers and number < FLOOR_ONLY and name in ("recent", "relevant"):
+            if peers and number <= PEERS_UP_TO and name in ("recent", "relevant"):
                 row.update(alone(bench_parts.plain_way, name, number, BUDGET))
                 if row["plain_turns"] != row["turns_chosen"]:
                     raise RuntimeError(f"{name} at {number} turns: the plain way chose other turns")
@@ -98,7 +99,7 @@ def main(argv=None):
         epilog="example: python -m workbench.bench --parts selection --turns 50,200 --no-peers > bench.json",
     )
     parser.add_argument("--parts", default=",".join(PARTS), help="which parts, of %(default)s")
-    parser.add_argument("--turns", type=whole_numbers, default=[*TURNS, FLOOR_ONLY], help="lengths of history")
+    parser.add_argument("--turns", type=whole_numbers, default=TURNS, help="lengths of history")
     parser.add_argument("--questions", type=int, default=1982, help="questions of the generated set")
     parser.add_argument("--events", type=int, default=1_000_000, help="events of the generated log")
     parser.add_argument("--no-peers", action="store_true", help="leave out the slow ones: the plain way, langchain")
@@ -116,7 +117,7 @@ def main(argv=None):
         elif part == "start":
             result[part] = measure_one(bench_parts.start)
         elif part == "near":
-            result[part] = measure_one(bench_parts.near, FLOOR_ONLY)
+            result[part] = measure_one(bench_parts.near, LONGEST)
         else:
             result[part] = measure_one(bench_parts.signals, arguments.events)
     sys.stdout.write(dump(result))

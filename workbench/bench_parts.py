@@ -6,7 +6,9 @@ Seconds are wall time of this process; the median of a few repetitions where one
 largest resident size, its children's not included.
 """
 
+import os
 import platform
+import random
 import resource
 import statistics
 import subprocess
@@ -14,7 +16,8 @@ import sys
 import time
 from pathlib import Path
 
-from workbench.bench_set import history
+from workbench.bench_set import history, question
+from workbench.bench_set import vocabulary as word_list
 
 ROOT = Path(__file__).parent.parent
 REPEATS = 3
@@ -24,8 +27,6 @@ ALL = ("recent", "relevant", "notes", "hybrid", "bm25", "dense", "rerank", "near
 
 def machine():
     """Where the seconds come from."""
-    import os
-
     return {"python": platform.python_version(), "system": platform.system(), "cores": os.cpu_count()}
 
 
@@ -101,13 +102,31 @@ def selection(name, turns, budget):
     }
 
 
+def plain_counter():
+    """messages -> tokens the plain way: jinja's sandbox as it comes, each request rendered and tokenised whole.
+
+    The lab's own full count is about four times as fast, since it spares the sandbox some questions (tokenizer.py).
+    """
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    from prepare import MANIFEST, folder, read_manifest
+
+    tokenizer, bos = raw_tokenizer(), read_manifest(MANIFEST)["bos_token"]
+    environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
+    template = environment.from_string((folder() / "chat_template.jinja").read_text(encoding="utf-8"))
+
+    def count(messages):
+        text = template.render(messages=messages, add_generation_prompt=True, enable_thinking=False, bos_token=bos)
+        return len(tokenizer.encode(text, add_special_tokens=False).ids)
+
+    return count
+
+
 def plain_way(name, turns, budget):
     """The same rule given a counter that renders and tokenises every candidate."""
     import strategies
-    from tokenizer import counter
 
-    full = counter().full
-    seconds, selected = timed(strategies.STRATEGIES[name], made_case(turns, budget), full)
+    seconds, selected = timed(strategies.STRATEGIES[name], made_case(turns, budget), plain_counter())
     return {"plain_s": round(seconds, 3), "plain_turns": selected["turns"]}
 
 
@@ -118,9 +137,8 @@ def langchain(turns, budget):
     except ImportError:
         return {"langchain_s": None}
     from strategies import render
-    from tokenizer import counter
 
-    case, full = made_case(turns, budget), counter().full
+    case, full = made_case(turns, budget), plain_counter()
     classes = {"system": SystemMessage, "user": HumanMessage, "assistant": AIMessage}
     roles = {"system": "system", "human": "user", "ai": "assistant"}
     messages = [classes[m["role"]](m["content"]) for m in render(case, range(turns))]
@@ -170,3 +188,61 @@ def start():
         "evaluate_s": round(statistics.median(ours), 3), "load_s": round(statistics.median(alone), 3),
         "evaluate_over_load": round(statistics.median(ratios), 2),
     }
+
+
+def near(turns):
+    """Indexing a history with `near` and asking, against tokenising its messages on one thread."""
+    import tracemalloc
+
+    os.environ["RAYON_NUM_THREADS"] = "1"  # before the tokenizer's threads start: the comparison is with one
+    from modelkit.near import NearIndex
+    from strategies import turn_text
+
+    made = history(turns, seed=turns)
+    texts = [turn_text(turn) for turn in made]
+    floor_s = floor_seconds(made)
+    index_s = statistics.median(timed(NearIndex, texts)[0] for _ in range(REPEATS))
+    tracemalloc.start()
+    index = NearIndex(texts)
+    index_mb = tracemalloc.get_traced_memory()[0] / 1e6
+    tracemalloc.stop()
+    grown_s, _ = timed(lambda: [index.add(text) for text in texts[:100]])
+    rng, vocabulary = random.Random(1), word_list()
+    questions = [question(rng, [made[number]], *vocabulary) for number in range(0, turns, turns // 20)]
+    ask_s = statistics.median(timed(index.scores, text)[0] for text in questions)
+    return {
+        "turns": turns, "index_s": round(index_s, 3), "tokenise_one_thread_s": round(floor_s, 3),
+        "index_over_tokenise": round(index_s / floor_s, 2), "ask_ms": round(ask_s * 1000, 2),
+        "add_one_turn_ms": round(grown_s * 10, 3), "index_mb": round(index_mb, 1), "peak_mb": peak_mb(),
+    }
+
+
+def signals(events):
+    """compaction.signals over a generated log, against reading the same log as JSON lines and nothing else."""
+    import json
+    import tempfile
+
+    from compaction.signal_log_double import generate_log
+
+    with tempfile.TemporaryDirectory() as folder:
+        log, out = Path(folder, "log.jsonl"), Path(folder, "signals.json")
+        with log.open("w", encoding="utf-8") as file:
+            file.writelines(json.dumps(event) + "\n" for event in generate_log(events, seed=1))
+
+        def read():
+            with log.open(encoding="utf-8") as file:
+                for line in file:
+                    json.loads(line)
+
+        def look():
+            with out.open("wb") as file:
+                subprocess.run([sys.executable, "-m", "compaction.signals", str(log)], cwd=ROOT, stdout=file, check=True)
+
+        read_s, look_s = timed(read)[0], timed(look)[0]
+        children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+        return {
+            "events": events, "log_mb": round(log.stat().st_size / 1e6), "signals_s": round(look_s, 2),
+            "events_per_s": round(events / look_s), "read_json_s": round(read_s, 2),
+            "signals_over_read": round(look_s / read_s, 2), "report_mb": round(out.stat().st_size / 1e6, 1),
+            "peak_mb_of_signals": round(children / (1024 * 1024 if sys.platform == "darwin" else 1024)),
+        }
