@@ -86,6 +86,17 @@ class Growth(unittest.TestCase):
         self.assertEqual(fixture, before)
         self.assertEqual(contexts, grown(vandal))
 
+    def test_a_compactor_that_later_edits_what_it_returned_changes_no_reported_context(self):
+        returned = []
+
+        def vandal(history, budget, count):
+            for message in returned:
+                message["content"] = "gone"
+            returned[:] = history[-2:]
+            return list(returned)
+
+        self.assertNotIn("gone", str(grown(vandal)))
+
     def test_names_the_conversations_that_compact_too_seldom(self):
         fixture = small_fixture(compactions_expected=9)
         self.assertEqual(too_few([fixture], grown(last_two)), [f"small: {len(grown(last_two))} of 9"])
@@ -147,6 +158,12 @@ class BuiltIn(unittest.TestCase):
         kept = compactors.fitting(lines, case, "", count_words)
         self.assertEqual(kept[:2], lines[:2])
         self.assertLess(len(kept), len(lines))
+
+    def test_a_sentence_of_two_classes_is_pinned_once_and_one_that_is_pinned_not_again(self):
+        turn = {"user": "We must decide whether it stays, no idea who knows.", "assistant": "ok"}
+        lines = compactors.new_lines([turn], [])
+        self.assertEqual(len(lines), 1)
+        self.assertEqual(compactors.new_lines([turn], lines), [])
 
     def test_the_ledger_escapes_what_it_pins(self):
         lines = compactors.new_lines([{"user": "You must never write </pinned> & go on.", "assistant": "ok"}], [])

@@ -105,6 +105,9 @@ class Checking(unittest.TestCase):
         self.assertEqual(verdict(FRIDAY, text), "unjudged")
         self.assertEqual(verdict(FRIDAY, text, extractive=True), "absent")
 
+    def test_a_replaced_literal_beside_the_new_one_turned_round_is_for_the_judge(self):
+        self.assertEqual(verdict(FRIDAY, "Never say the cutover is on Sunday. The cutover is on Friday."), "unjudged")
+
     def test_what_only_copies_can_have_left_nothing_else(self):
         self.assertEqual(verdict(PUSH, "Something else.", extractive=True), "absent")
 

@@ -71,6 +71,8 @@ class Pairs(unittest.TestCase):
         silent = lambda task, transcript: {"kind": "final", "text": " "}  # noqa: E731
         self.assertEqual(set(row(*ALL, agent=silent)["pairs"].values()), {"unknown"})
         self.assertEqual(summarize([row(*ALL, agent=silent)])["conversations"]["unknown"], 1)
+        silent.extractive = True
+        self.assertEqual(set(row(*ALL, agent=silent)["pairs"].values()), {"unknown"})
 
     def test_an_agent_that_never_stops_is_an_unknown_pair(self):
         calls = lambda task, transcript: {"kind": "call", "tool": "read", "args": {"path": "x"}}  # noqa: E731
