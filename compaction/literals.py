@@ -10,7 +10,8 @@ import html
 import re
 
 NEGATION = re.compile(r"\b(?:not|never|no|without|cannot)\b|n['\u2019]t\b", re.IGNORECASE)
-ENDS = re.compile(r"[.!?](?=\s)|\n")
+ENDS = re.compile(r"[.!?](?=\s)|[\u3002\uff01\uff1f\n]")
+WORD = r"[^\W\u0e00-\u0eff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]"  # less the scripts that put no space between words
 REPLACEMENT = re.compile(
     r"\b(?:replace[ds]?|replacing|instead|not|no longer|switch(?:ed)?|change[ds]?|actually|"
     r"previous(?:ly)?|original(?:ly)?|earlier|formerly|superseded?)\b|n['\u2019]t\b",
@@ -26,7 +27,7 @@ def stands(literal, text):
     """
     found = set()
     for form in {literal, html.escape(literal, quote=False)}:
-        pattern = r"(?<![\w/-])(?<!\w\.)" + re.escape(form) + r"(?![\w/-]|\.\w)"
+        pattern = rf"(?<!{WORD})(?<![/-])(?<!{WORD}\.)" + re.escape(form) + rf"(?!{WORD}|[/-]|\.{WORD})"
         found |= {match.start() for match in re.finditer(pattern, text)}
     return sorted(found)
 

@@ -40,6 +40,10 @@ class Literals(unittest.TestCase):
         for text in ("v1.2", "(v1.2)", "v1.2.", "v1.2. Then", "...v1.2", "at v1.2, then", '"v1.2"', "v1.2\n"):
             self.assertEqual(len(stands("v1.2", text)), 1, text)
 
+    def test_words_stand_in_a_script_that_puts_no_space_between_them(self):
+        self.assertEqual(stands("\u4e0d\u8981\u63a8\u9001", "\u8bf7\u4e0d\u8981\u63a8\u9001\u5230main\u3002"), [1])
+        self.assertEqual(stands("main", "\u5230main\u3002"), [1])
+
     def test_an_escaped_literal_stands(self):
         self.assertEqual(stands("a < b & c", "- [turn 1, user] a &lt; b &amp; c"), [17])
 
