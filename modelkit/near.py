@@ -31,13 +31,19 @@ LEAST = 0.05  # a weight below this is nothing
 STEM = 6  # characters of a stem
 WEIGHTS = [weight for half in range(400) if (weight := 3 ** (-half / 2 / FADE)) >= LEAST]  # by distance in half stems
 ENDINGS = (("ies", "es", "s"), ("ing", "ied", "ed", "ly"), ("e", "y", "i"))
-STOP_WORDS = frozenset(read_json(Path(__file__).parent / "near_stop_words.json"))
+STOP_WORDS = Path(__file__).parent / "near_stop_words.json"
 _AFTER_APOSTROPHE = re.compile(r"(?<=\w)['’]\w{1,2}(?!\w)")  # 's, 'm, 't, 'll; not the name in l'Oréal or O'Brien
+
+
+@lru_cache(maxsize=1)
+def read_stop_words():
+    return frozenset(read_json(STOP_WORDS))
 
 
 def stems(text):
     """The stems of the text in order, stop words left out."""
-    return [stem(word) for word in words(_AFTER_APOSTROPHE.sub("", text)) if word not in STOP_WORDS]
+    stop_words = read_stop_words()
+    return [stem(word) for word in words(_AFTER_APOSTROPHE.sub("", text)) if word not in stop_words]
 
 
 @lru_cache(maxsize=1 << 17)
