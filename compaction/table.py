@@ -14,10 +14,10 @@ def render(report):
     """The table, the items that changed or were lost, and the answers, as text for standard error."""
     new, old = report["candidate"], report.get("incumbent")
     lines = [heading(new, old), *row_lines(new, old, report.get("comparison"))]
-    lines += ["", *difficulty_lines(new, old), ""]
+    lines += [*difficulty_lines(new, old), ""]
     lines += changed_lines(report["comparison"]["changed"]) if old else lost_lines(new["lost"])
-    lines += notes_on(new) + (["incumbent: " + line for line in notes_on(old)] if old else [])
-    lines += [""] + answers(new, report.get("comparison")) + [success_line(report["task_success"])]
+    notes = notes_on(new) + (["incumbent: " + line for line in notes_on(old)] if old else [])
+    lines += ([""] + notes if notes else []) + [""] + answers(new, report.get("comparison")) + [success_line(report["task_success"])]
     return "\n".join(lines)
 
 
@@ -85,16 +85,18 @@ def judged_note(row):
 
 
 def difficulty_lines(new, old):
-    """How the items of each difficulty fared."""
+    """How the items of each difficulty fared; those that no item has are left out."""
     before = {one["tag"]: one for one in old["difficulties"]} if old else {}
     cells = [["difficulty", "kept", "contradicted"] + (["incumbent", "contradicted"] if old else [])]
     for one in new["difficulties"]:
         other = before.get(one["tag"])
+        if not (one["decisions"] or other and other["decisions"]):
+            continue
         cells.append(
             [one["tag"], f"{one['kept']} of {one['decisions']}", str(one["contradicted"])]
             + ([f"{other['kept']} of {other['decisions']}", str(other["contradicted"])] if old else [])
         )
-    return columns(cells)
+    return ["", *columns(cells)] if len(cells) > 1 else []
 
 
 def changed_lines(changed):
@@ -145,7 +147,7 @@ def notes_on(result):
             lines.append(f"{name}: {result['left_out'][name]} contexts {reason} and were not checked")
     if late:
         lines.append(f"never checked (stated after the last compaction): {', '.join(late)}")
-    return [""] + lines if lines else []
+    return lines
 
 
 def answers(new, compared):
