@@ -6,6 +6,7 @@ Exit status  0 done; 1 done, and the answer is no; 2 could not be done; 3 not co
 Does not know what any command does; its errors are one line each: what, where, what to do.
 """
 
+import io
 import json
 import os
 import sys
@@ -125,38 +126,78 @@ def progress(items, **options):
     return tqdm(items, disable=None, delay=2, file=sys.stderr, **options)
 
 
+class Output(io.TextIOWrapper):
+    """Standard output, whose failures are told apart from those of any other file or connection."""
+
+    def write(self, text):
+        try:
+            return super().write(text)
+        except OSError as error:
+            return self.failed(error)
+
+    def flush(self):
+        try:
+            super().flush()
+        except OSError as error:
+            self.failed(error)
+
+    def failed(self, error):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())  # else the flush at exit fails again
+        raise OutputError(error) from None
+
+
+class OutputError(Exception):
+    """Standard output cannot be written; args[0] is the OSError."""
+
+
+class Complaints(Output):
+    """A standard error that nobody has to read: a complaint that cannot be told must not change what is done."""
+
+    def failed(self, error):
+        return 0
+
+
 def run_command(main, argv=None):
     """Run `main(argv)` and leave the process with its status.
 
     Standard output becomes UTF-8 with LF. A foreseen error is one line and 2 (NotComparable: 3); an unforeseen one
     keeps its traceback and is 2, so that 1 always means no. A reader that closes the pipe early is no error.
     """
-    sys.stdout.reconfigure(encoding="utf-8", errors="strict", newline="\n")
-    sys.stderr.reconfigure(errors="backslashreplace")
+    for name in "stdout", "stderr":
+        if getattr(sys, name) is None:  # closed by who started us: print would write to standard output instead
+            setattr(sys, name, open(os.devnull, "w"))
+    encoding = sys.stderr.encoding
+    options = {"encoding": "utf-8", "errors": "strict", "newline": "\n", "line_buffering": sys.stdout.isatty()}
+    sys.stdout = Output(sys.stdout.detach(), **options)
+    sys.stderr = Complaints(sys.stderr.detach(), encoding=encoding, errors="backslashreplace", line_buffering=True)
     sys.exit(status_of(main, argv))
 
 
 def status_of(main, argv=None):
     """The exit status of `main(argv)`, its errors told on standard error."""
-    name = Path(sys.argv[0]).name
     try:
         status = main(argv)
         sys.stdout.flush()
         return status or 0
     except NotComparable as error:
-        print(f"{name}: {error}", file=sys.stderr)
-        return 3
+        return told(error, 3)
     except InputError as error:
-        print(f"{name}: {error}", file=sys.stderr)
-        return 2
+        return told(error, 2)
     except KeyboardInterrupt:
-        print(f"{name}: stopped", file=sys.stderr)
-        return 130
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else the flush at exit complains again
-        return 0
+        return told("stopped", 130)
+    except OutputError as error:
+        if isinstance(error.args[0], BrokenPipeError):
+            return 0
+        return told(f"standard output cannot be written: {error.args[0].strerror}; free it or write elsewhere", 2)
     except SystemExit as exit_:
         return exit_.code if isinstance(exit_.code, int) or exit_.code is None else 2
-    except Exception:
+    except BaseException:  # also what libraries in other languages raise, which is no Exception
         traceback.print_exc()
         return 2
+
+
+def told(problem, status):
+    """`status`, the problem told as one line, whatever names and texts it quotes."""
+    line = "".join(character if character.isprintable() else ascii(character)[1:-1] for character in str(problem))
+    print(f"{Path(sys.argv[0]).name}: {line}", file=sys.stderr)
+    return status

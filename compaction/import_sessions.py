@@ -108,7 +108,6 @@ class LinesFile:
     def __init__(self, path):
         self.path = None if path is None else Path(path)
         if self.path is None:
-            self.file = sys.stdout.buffer
             return
         try:
             handle, self.part = tempfile.mkstemp(prefix=self.path.name + ".", suffix=".part", dir=self.path.parent)
@@ -117,13 +116,15 @@ class LinesFile:
         self.file = open(handle, "wb")
 
     def write(self, value):
-        self.file.write(line(value))
+        if self.path is None:
+            sys.stdout.write(line(value).decode("utf-8"))
+        else:
+            self.file.write(line(value))
 
     def __enter__(self):
         return self
 
     def __exit__(self, kind, error, trace):
-        self.file.flush()
         if self.path is None:
             return
         self.file.close()

@@ -1,0 +1,97 @@
+"""What every command does with its streams and errors: statuses, one line for each complaint, output that cannot go out."""
+
+import contextlib
+import io
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+from command import InputError, NotComparable, status_of
+
+ROOT = Path(__file__).parent
+SCRIPT = """
+import sys
+from command import InputError, run_command
+
+def main(argv=None):
+    sys.stdout.write("data " * 5000 + "end\\n" if "long" in sys.argv else "data\\n")
+    print("a complaint\\n" * 5000, file=sys.stderr)
+    return 1 if "no" in sys.argv else 0
+
+run_command(main)
+"""
+
+
+class Streams(unittest.TestCase):
+    def run_shell(self, words):
+        """The finished shell line in which $RUN is a command that writes data and complaints."""
+        with tempfile.TemporaryDirectory() as folder:
+            script = Path(folder, "script.py")
+            script.write_text(SCRIPT, encoding="utf-8")
+            line = words.replace("$RUN", f"'{sys.executable}' '{script}'").replace("$FOLDER", folder)
+            options = {"capture_output": True, "text": True, "env": {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}}
+            return subprocess.run(["bash", "-c", line], **options)
+
+    def setUp(self):
+        if not Path("/dev/full").exists():
+            self.skipTest("needs a POSIX shell and /dev/full")
+
+    def test_a_stream_that_cannot_be_written_changes_the_status_or_is_a_traceback(self):
+        for words, status in (
+            ("$RUN >&-", 0), ("$RUN no >&-", 1), ("$RUN 2>&-", 0), ("$RUN no 2>&-", 1), ("$RUN >&- 2>&-", 0),
+            ("$RUN 2>/dev/full", 0), ("$RUN no 2>/dev/full", 1), ("$RUN no long 2>/dev/full", 1),
+            ("$RUN >/dev/full", 2), ("$RUN long >/dev/full", 2), ("$RUN no >/dev/full 2>&1", 2),
+            ("$RUN long | head -c 1 >/dev/null; exit ${PIPESTATUS[0]}", 0),
+            ("$RUN no 2>&1 >/dev/null | head -n 1 >/dev/null; exit ${PIPESTATUS[0]}", 1),
+        ):
+            with self.subTest(words):
+                done = self.run_shell(words)
+                self.assertEqual(done.returncode, status, done.stderr[-300:])
+                self.assertNotIn("Traceback", done.stderr)
+                self.assertNotIn("Exception ignored", done.stderr)
+
+    def test_output_that_found_no_room_is_not_named(self):
+        told = self.run_shell("$RUN >/dev/full").stderr.splitlines()[-1]
+        self.assertRegex(told, "^script.py: standard output cannot be written: .*; free it")
+
+    def test_complaints_that_nobody_reads_cut_the_data(self):
+        done = self.run_shell("$RUN long 2> >(head -n 1 >/dev/null)")
+        self.assertTrue(done.stdout.endswith("end\n"))
+        self.assertEqual(done.returncode, 0)
+
+    def test_complaints_go_to_the_data_when_standard_error_is_closed(self):
+        self.assertEqual(self.run_shell("$RUN 2>&-").stdout, "data\n")
+
+
+class Statuses(unittest.TestCase):
+    def status_and_told(self, raised):
+        def main(argv=None):
+            raise raised
+
+        with contextlib.redirect_stderr(io.StringIO()) as told:
+            status = status_of(main)
+        return status, told.getvalue()
+
+    def test_a_complaint_takes_several_lines_or_moves_the_cursor(self):
+        for kind, status in ((InputError, 2), (NotComparable, 3)):
+            got, told = self.status_and_told(kind("a\nb\r\x1b[2J\u2028\u202e\udcff naïve 日本.json"))
+            self.assertEqual(got, status)
+            self.assertTrue(told.endswith(r"a\nb\r\x1b[2J\u2028\u202e\udcff naïve 日本.json" + "\n"), told)
+
+    def test_an_unforeseen_error_is_a_no(self):
+        class Panic(BaseException):
+            """What bindings to other languages raise, outside of Exception."""
+
+        for raised in (KeyError("x"), Panic("x"), MemoryError(), RecursionError("x"), OSError(28, "x"), BrokenPipeError("x")):
+            status, told = self.status_and_told(raised)
+            self.assertEqual(status, 2)
+            self.assertIn("Traceback", told)
+
+    def test_a_stop_by_the_user_is_a_failure(self):
+        self.assertEqual(self.status_and_told(KeyboardInterrupt())[0], 130)
+
+
+if __name__ == "__main__":
+    unittest.main()
