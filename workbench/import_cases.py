@@ -97,7 +97,12 @@ def main(argv=None):
     result = case_set(histories, cases, args.budget)
     if args.format != "chat":  # a chat log has no facts yet; workbench.label_cases checks the set that it writes
         check_set(result, args.file)
-    sys.stdout.write(dump(result))
+    text = dump(result)
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise InputError(f"{args.file}: a name holds half of a surrogate pair; write the whole character") from None
+    sys.stdout.write(text)
     tell(cases, losses, masked)
     return 0
 

@@ -37,7 +37,7 @@ def import_locomo(value, where, size=2):
                 losses += lost
                 if found:
                     cases.append({**found, "split": split, "history": name})
-        except (KeyError, TypeError, AttributeError) as error:
+        except (KeyError, TypeError, AttributeError, IndexError) as error:
             raise InputError(
                 f"{where}: conversation {number}: not as LoCoMo writes it ({type(error).__name__}: {error}); "
                 "use its file locomo10.json unchanged"

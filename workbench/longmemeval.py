@@ -57,7 +57,12 @@ def import_longmemeval(value, where):
 def read_history(question, name):
     """(turns, facts, losses) of a question's sessions, in the order of the file."""
     turns, facts, losses = [], [], []
-    sessions = zip(question["haystack_dates"], question["haystack_sessions"], strict=True)
+    dates = question["haystack_dates"]
+    if len(dates) != len(question["haystack_sessions"]):
+        raise InputError(
+            f"question {name!r}: {len(dates)} dates for another number of sessions; use the file unchanged"
+        )
+    sessions = zip(dates, question["haystack_sessions"])
     for number, (date, session) in enumerate(sessions, 1):
         place = 0
         for pair in pairs(session):

@@ -61,20 +61,28 @@ def whole(text):
     return text
 
 
+def calls_of(message):
+    """The tool calls of a message with their arguments as objects."""
+    calls = message.get("tool_calls") or []
+    if not isinstance(calls, list):
+        raise MessageError(f"tool_calls {calls!r:.60} is no list")
+    return [call_of(call) for call in calls]
+
+
 def call_of(call):
     """A tool call with its arguments as an object."""
     try:
-        function = call["function"]
-        arguments = function["arguments"]
+        name, arguments, number = call["function"]["name"], call["function"]["arguments"], call["id"]
         if isinstance(arguments, str):
             arguments = json.loads(arguments or "{}")
-        if not isinstance(arguments, dict):
-            raise ValueError("no object")
-        return {"id": call["id"], "type": "function", "function": {"name": function["name"], "arguments": arguments}}
-    except (KeyError, TypeError, ValueError) as error:
+        if not (isinstance(arguments, dict) and isinstance(name, str) and isinstance(number, str)):
+            raise ValueError("an id and a name are texts")
+        whole(json.dumps([number, name, arguments], ensure_ascii=False))
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise MessageError(
             f"the tool call {call!r:.80} cannot be read ({error}); arguments are a JSON object"
         ) from None
+    return {"id": number, "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
 def between(group):
@@ -87,11 +95,11 @@ def between(group):
     for message in group[1:]:
         if message["role"] == "tool":
             name = message.get("tool_call_id")
-            if open_calls.pop(name, None) is None:
-                raise MessageError(f"a tool result for {name!r}, which no call of this turn has")
+            if not isinstance(name, str) or open_calls.pop(name, None) is None:
+                raise MessageError(f"a tool result for {name!r:.60}, which no call of this turn has")
             found.append({"role": "tool", "tool_call_id": name, "content": text_of(message)})
             continue
-        text, calls = text_of(message), [call_of(call) for call in message.get("tool_calls") or ()]
+        text, calls = text_of(message), calls_of(message)
         open_calls.update({call["id"]: True for call in calls})
         if found and found[-1]["role"] == "assistant" and "tool_calls" not in found[-1]:
             text = "\n\n".join(part for part in (found.pop()["content"], text) if part)
