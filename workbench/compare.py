@@ -18,7 +18,7 @@ from pathlib import Path
 
 from command import InputError, NotComparable, dump, read_json, run_command
 from compaction.stats import mcnemar, wilson
-from workbench.result_files import fact_name, graded, levels, read_evaluation
+from workbench.result_files import fact_name, graded, levels, read_result
 from workbench.terminal import visible
 
 # What may differ between two reports: their strategies and what was found. All else has to be equal.
@@ -239,7 +239,7 @@ def main(argv=None):
         help="compare these two strategies instead of each with itself; may be repeated",
     )
     args = parser.parse_args(argv)
-    recorded, fresh = read_evaluation(args.recorded), read_evaluation(args.fresh)
+    recorded, fresh = (read_result(path, "evaluation")[1] for path in (args.recorded, args.fresh))
     result = compare(recorded, fresh, args.pair, read_allowed(args.allow))
     sys.stdout.write(dump(result))
     for line in told(result):

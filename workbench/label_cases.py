@@ -21,6 +21,7 @@ from command import InputError, parse_json, read_json, read_text, run_command, w
 from modelkit.retrieval import Bm25Index
 from modelkit.segments import split_sentences
 from strategies import turn_messages
+from workbench.shapes import FACT, Each, misfit
 from workbench.terminal import visible
 
 ANSWERS = """\
@@ -31,6 +32,9 @@ answers  1 4      these are required          s 2     this one is stale (replace
 A set to try it on is made by the example of workbench.import_cases --help.
 example: python -m workbench.label_cases chat.local.json labelled.local.json
 """
+TURN = {"id": str, "user": str, "assistant": str, "messages?": [{"role": str, "content": str}]}
+CASE = {"id": str, "current": str, "history": str, "required": [FACT], "stale": [FACT]}
+UNLABELLED = {"histories": Each([TURN]), "cases": [CASE]}
 CANDIDATES, WIDTH = 9, 160
 HELP = "numbers: required; s N: stale; /words: search; t N: whole turn; n: nothing; u: undo; q: stop; Enter: next"
 
@@ -126,20 +130,15 @@ def show(shown, say):
 def read_set(path):
     """An unlabelled case set of the larger form, its turns all with ids, or InputError."""
     value = read_json(path)
-    try:
-        for history in value["histories"].values():
-            if not all(isinstance(turn["id"], str) for turn in history):
-                raise KeyError("id")
-        for case in value["cases"]:
-            if case["history"] not in value["histories"] or not all(field in case for field in ("id", "current")):
-                raise KeyError(case["history"])
-        placeholder = [labelled_case(case, value) for case in value["cases"]]
-        check_set({**value, "cases": placeholder}, path)
-    except (KeyError, TypeError, IndexError) as error:
-        raise InputError(
-            f"{path}: not a case set with histories whose turns have ids ({error}); import one with "
-            "workbench.import_cases"
-        ) from None
+    problem = misfit(value, UNLABELLED, "the set")
+    if problem:
+        raise InputError(f"{path}: not as workbench.import_cases writes it: {problem}; import it again")
+    for case in value["cases"]:
+        if not sentences(value["histories"].get(case["history"], [])):
+            raise InputError(
+                f"{path}: case {case['id']!r}: no history with words is named {case['history']!r}; correct it"
+            )
+    check_set({**value, "cases": [labelled_case(case, value) for case in value["cases"]]}, path)
     return value
 
 
@@ -147,7 +146,7 @@ def labelled_case(case, value):
     """A case that the loader takes although nothing is labelled yet: its first sentence stands as a fact."""
     if case["required"]:
         return case
-    first = sentences(value["histories"][case["history"]])[0]  # IndexError: a history of blanks
+    first = sentences(value["histories"][case["history"]])[0]
     return {**case, "required": [{"turn": first["turn"], "text": first["text"]}], "stale": []}
 
 

@@ -13,43 +13,29 @@ import argparse
 import sys
 from pathlib import Path
 
-from command import InputError, read_json, run_command
+from command import InputError, run_command
 from workbench.report_requests import read_requests
 from workbench.report_view import comparison_section, evaluation_section
-from workbench.result_files import kind_of, read_evaluation
+from workbench.result_files import read_result
 
 TITLES = {"evaluation": "Evaluation", "comparison": "Comparison", "compaction": "Compaction"}
 
 
 def section_of(path, args):
-    """The section of one result file; InputError for a file that is none, or that was changed by hand."""
-    result = read_json(path)
-    try:
-        return view(path, result, args)
-    except (KeyError, IndexError) as error:
-        raise InputError(
-            f"{path}: not shaped as the command that makes such results writes it ({type(error).__name__}: {error}); "
-            "make it again"
-        ) from error
-
-
-def view(path, result, args):
-    """The section of a result."""
-    kind, notes = kind_of(result), []
+    """The section of one result file; InputError for a file that is none."""
+    kind, result = read_result(path, *TITLES)
+    notes = []
     if kind == "evaluation":
-        report = read_evaluation(path)
-        requests = {}
+        shown, requests = only(result, args.only), {}
         if not args.markdown:
-            requests, notes = read_requests(path, report, args.cases, args.show, args.only)
-        section = evaluation_section(path.name, only(report, args.only), args.show, requests)
+            requests, notes = read_requests(path, result, args.cases, args.show, args.only)
+        section = evaluation_section(path.name, shown, args.show, requests)
     elif kind == "comparison":
         section = comparison_section(path.name, result)
-    elif kind == "compaction":
+    else:
         from workbench.report_compaction import compaction_section  # here, since an evaluation needs nothing of it
 
         section = compaction_section(path.name, result, args.show, args.only)
-    else:
-        raise InputError(f"{path}: no result of evaluate.py, workbench.compare or compaction.check; give one of those")
     return {"notes": notes, **section, "title": TITLES[kind]}
 
 

@@ -19,6 +19,11 @@ SIDES = ("candidate", "incumbent")
 def compaction_section(name, report, shown, only):
     """The section of one result: rows with their gates, items by compactors, what changed, what was hashed."""
     sides = [side for side in SIDES if side in report]
+    for field in ("rows", "difficulties"):
+        if len({len(report[side][field]) for side in sides}) > 1:
+            raise InputError(
+                f"{name}: the {field} of candidate and incumbent do not pair up; run compaction.check again"
+            )
     changed = report["comparison"]["changed"] if "comparison" in report else []
     words = literals(report["candidate"])
     return {

@@ -7,20 +7,9 @@ row          one strategy's grade of one case; a row without `required_found` ho
 """
 
 from command import InputError, read_json
+from workbench.shapes import COMPACTION, COMPARISON, SINGLE, SWEEP, misfit
 
-ROW_FIELDS = {
-    "case",
-    "split",
-    "kind",
-    "turns",
-    "notes",
-    "input_tokens",
-    "within_budget",
-    "required_found",
-    "required_total",
-    "missing",
-    "stale_included",
-}
+MAKERS = {"evaluation": "evaluate.py", "comparison": "workbench.compare", "compaction": "compaction.check"}
 
 
 def levels(report):
@@ -42,35 +31,25 @@ def kind_of(result):
     """evaluation, comparison or compaction, by the fields that only that kind has; None for anything else."""
     if not isinstance(result, dict):
         return None
-    if "grader" in result and ("cases" in result or "budgets" in result):
+    if "grader" in result:
         return "evaluation"
-    if "decision" in result and "results" in result and "smallest_difference" in result:
-        return "comparison"
-    if isinstance(result.get("candidate"), dict) and {"rows", "decisions", "fixtures"} <= set(result["candidate"]):
+    if "candidate" in result:
         return "compaction"
-    return None
+    return "comparison" if "smallest_difference" in result else None
 
 
-def read_evaluation(path):
-    """An evaluation report, its shape checked, or InputError."""
-    report = read_json(path)
-    if kind_of(report) != "evaluation":
-        raise InputError(f"{path}: no report of evaluate.py; give what it prints on standard output")
-    try:
-        for level in levels(report).values():
-            if not level["cases"]:
-                raise InputError(f"{path}: the report holds no strategy; run evaluate.py again")
-            for name, rows in level["cases"].items():
-                if not rows:
-                    raise InputError(f"{path}: strategy {name!r} has no rows; run evaluate.py again")
-                for row in rows:
-                    if graded(row) and (lacking := sorted(ROW_FIELDS - set(row))):
-                        raise InputError(
-                            f"{path}: strategy {name!r}, case {row['case']!r}: no field {lacking[0]!r}; "
-                            "run evaluate.py again"
-                        )
-    except (KeyError, TypeError, AttributeError) as error:
-        raise InputError(
-            f"{path}: not shaped as evaluate.py writes it ({type(error).__name__}: {error}); run it again"
-        ) from None
-    return report
+def read_result(path, *wanted):
+    """(kind, result) of a result file of one of the wanted kinds, its shape checked, or InputError."""
+    result = read_json(path)
+    kind = kind_of(result)
+    if kind not in wanted:
+        raise InputError(f"{path}: no result of {' or '.join(MAKERS[one] for one in wanted)}; give what that prints")
+    shapes = {
+        "evaluation": SWEEP if "budgets" in result else SINGLE,
+        "comparison": COMPARISON,
+        "compaction": COMPACTION,
+    }
+    problem = misfit(result, shapes[kind], "the result")
+    if problem:
+        raise InputError(f"{path}: not as {MAKERS[kind]} writes it: {problem}; run that again")
+    return kind, result

@@ -12,7 +12,6 @@ from pathlib import Path
 from command import read_json, status_of
 from workbench.compare import compare
 from workbench.report import main
-from workbench.report_chart import chart
 from workbench.report_requests import mark_parts, request_view, shorten
 from workbench.report_view import evaluation_section, shown_cases
 from workbench.test_compare import report, row
@@ -140,6 +139,13 @@ class Page(unittest.TestCase):
         text = self.made(evaluation({"case": "e", "split": "dev", "kind": "k", "error": "no"}))
         self.assertIn("no case holds a grade", text)
 
+    def test_a_comparison_without_any_grade_can_be_shown(self):
+        failed = {"case": "e", "split": "dev", "kind": "k", "error": "no"}
+        gate = compare(evaluation(failed), evaluation(failed))
+        self.assertEqual(gate["decision"], "undecided")
+        for options in ((), ("--markdown",)):
+            self.assertIn("undecided", self.made(gate, options=options))
+
     def test_a_large_set_shows_telling_cases_first_and_says_how_many_it_left_out(self):
         rows = [row(f"c{number}") for number in range(9)]
         other = [row(f"c{number}", ["x"] if number == 7 else []) for number in range(9)]
@@ -186,26 +192,6 @@ class Page(unittest.TestCase):
         self.assertEqual(
             {line.count("|") for line in text.splitlines() if "alert" in line and line.startswith("| ")}, cells
         )
-
-
-class Charts(unittest.TestCase):
-    def test_points_follow_the_values_and_a_missing_one_leaves_no_point(self):
-        made = chart("t", [64, 256, 1024], {"a": [0.0, None, 1.0]}, top=1.0)
-        (first, last), line = made["lines"][0]["points"], made["lines"][0]
-        self.assertEqual((first[0], last[0], first[1] > last[1]), (made["left"] + 8, made["right"], True))
-        self.assertEqual(line["figures"], ["0.000", "none", "1.000"])
-
-    def test_labels_of_close_budgets_do_not_run_into_each_other(self):
-        made = chart("t", list(range(1000, 1400, 10)), {"a": [1] * 40})
-        places = [place for place, _ in made["x_ticks"]]
-        self.assertTrue(all(after - before >= 30 for before, after in zip(places, places[1:])))
-        self.assertEqual(made["x_ticks"][-1][1], "1,390")
-
-    def test_one_series_of_nothing_and_one_budget_can_be_drawn(self):
-        self.assertEqual(chart("t", [5], {"a": [0]})["lines"][0]["points"][0][0], chart("t", [5], {})["left"] + 8)
-
-    def test_whole_numbers_get_whole_ticks(self):
-        self.assertEqual([label for _, label in chart("t", [1, 2], {"a": [1, 2]})["y_ticks"]], ["0", "1", "2"])
 
 
 CASE = {

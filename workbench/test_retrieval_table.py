@@ -1,4 +1,4 @@
-"""What the table could get wrong: utterances beyond k counted, pairs turned round, questions drawn for conversations."""
+"""What the table could get wrong: utterances beyond k counted, pairs turned, questions drawn for conversations."""
 
 import contextlib
 import io
