@@ -43,6 +43,26 @@ UNSUMMABLE = {
         "<|im|>{{ m.role }}",
     ),
 }
+# Templates for which a sum holds only as long as no text holds what the template looks for, as in their names.
+ACTS_ON_TEXT = {
+    "thoughts before </think> are cut": PLAIN.replace(
+        "{{ m.content | trim }}",
+        "{{ (m.content.split('</think>')[-1] if m.role == 'assistant' else m.content) | trim }}",
+    ),
+    "a text that is <done> ends the conversation": PLAIN.replace(
+        "{% for", "{% if messages[-1].content.strip() == '<done>' %}no more{% endif %}{% for"
+    ),
+    "thoughts behind the last question that is no </tool> are kept": PLAIN.replace(
+        "{% for m", "{% set ns = namespace(last=0) %}{% for m in messages %}{% if m.role == 'user' and '</tool>' not in m.content %}"
+        "{% set ns.last = loop.index0 %}{% endif %}{% endfor %}{% for m"
+    ).replace("{{ m.content", "{{ 'thought: ' if loop.index0 > ns.last }}{{ m.content"),
+    "a mark in {% generation %} is [cut]": PLAIN.replace(
+        "{{ m.content | trim }}", "{% generation %}{{ m.content | replace('[cut]', '') | trim }}{% endgeneration %}"
+    ),
+    "a {mark} stands in a variable": PLAIN.replace("{% for", "{% set mark = '{mark}' %}{% for", 1).replace(
+        "{{ m.content | trim }}", "{{ 'x' if mark in m.content }}{{ m.content | trim }}"
+    ),
+}
 
 
 def small_tokenizer():
@@ -99,6 +119,28 @@ class Sums(unittest.TestCase):
             for messages in requests_of(3, random_texts(3, 40), 200):
                 count(messages)
 
+    def test_a_text_that_the_template_acts_on_makes_the_sum_wrong(self):
+        marks = ("</think>", "<done>", "</tool>", "[cut]", "{mark}")
+        texts = [*marks, "plain", " a\n", *(f"a {mark} b" for mark in marks)]
+        for name, template in ACTS_ON_TEXT.items():
+            with self.subTest(name):
+                count = Counter(small_tokenizer(), template, MANIFEST)
+                for messages in requests_of(4, texts, 200):
+                    self.assertEqual(count(messages), count.full(messages), messages)
+                self.assertTrue(count.sums)
+                self.assertNotIn(None, count.part([[{"role": "user", "content": "plain"}]]))
+
+    def test_fields_in_another_order_are_taken_for_the_same_call(self):
+        template = PLAIN.replace("{{ m.content", "{% for c in m.tool_calls %}{{ c.function.arguments | first }}{% endfor %}{{ m.content")
+        count, totals = Counter(small_tokenizer(), template, MANIFEST), []
+        for names in ("a", "long"), ("long", "a"):
+            call = {"function": {"name": "f", "arguments": dict.fromkeys(names, 1)}}
+            question = {"role": "user", "content": "x"}
+            messages = [question, {"role": "assistant", "content": "", "tool_calls": [call]}, question]
+            self.assertEqual(count(messages), count.full(messages))
+            totals.append(count(messages))
+        self.assertNotEqual(*totals)
+
     def test_a_control_token_in_a_content_makes_the_sum_wrong(self):
         count = Counter(small_tokenizer(), PLAIN, MANIFEST)
         for text in ("<|im|>", " a <|end|> \n<|im|>user", "<s>"):
@@ -120,6 +162,16 @@ class Sums(unittest.TestCase):
         with self.assertRaisesRegex(CountError, "refuses this request: no system messages"):
             count([{"role": "user", "content": "x"}])
 
+    def test_messages_that_are_too_deep_or_too_odd_for_a_template_are_a_traceback(self):
+        deep = "x"
+        for _ in range(5000):
+            deep = [deep]
+        written = "{{ messages[0].content | tojson }}"
+        for template, content in ((written, deep), ("{{ 1 / messages[0].content }}", 0), ("{{ range(10 ** 9) }}", "x")):
+            count = Counter(small_tokenizer(), template, MANIFEST)
+            with self.assertRaisesRegex(CountError, "the chat template refuses this request: ."):
+                count.full([{"role": "user", "content": content}])
+
     def test_a_text_that_is_no_unicode_is_a_traceback(self):
         count = Counter(small_tokenizer(), PLAIN, MANIFEST)
         self.assertRaises(CountError, count, [{"role": "user", "content": "\ud800"}])
@@ -129,6 +181,15 @@ class Sums(unittest.TestCase):
         with mock.patch("token_sum.LIMIT", 20):
             for messages in requests_of(5, random_texts(5, 100), 60):
                 self.assertEqual(count(messages), count.full(messages))
+
+    def test_long_texts_are_kept_without_end(self):
+        count = Counter(small_tokenizer(), PLAIN, MANIFEST)
+        with mock.patch("token_sum.LIMIT", 1000):
+            for number in range(50):
+                count([{"role": "system", "content": f"{number}" * 20}, {"role": "user", "content": f"{number} " * 100}])
+                call = {"function": {"name": "f", "arguments": {"x": f"{number}" * 100}}}
+                count.part([[{"role": "user", "content": "x"}, {"role": "assistant", "content": "", "tool_calls": [call]}]])
+        self.assertLess(len(count._sum._plain) + len(count._sum._runs) + len(count._sum._heads), 30)
 
     def test_a_template_that_is_none_is_a_traceback(self):
         with self.assertRaisesRegex(TokenizerError, "chat template, line 1"):
@@ -142,7 +203,8 @@ class PinnedModel(unittest.TestCase):
         self.assertTrue(count.sums)
         with mock.patch.object(count, "full", wraps=count.full) as full:
             totals = [(messages, count(messages)) for messages in requests_of(7, random_texts(7, 400), 2500)]
-            self.assertEqual(full.call_count, 0)
+            hostile = [messages for messages, _ in totals if count.control_token(messages[-1]["content"])]
+            self.assertEqual(full.call_count, len(hostile))
         for messages, total in totals:
             self.assertEqual(total, count.full(messages), messages)
 

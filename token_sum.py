@@ -10,7 +10,8 @@ A chat template that writes each message between control tokens therefore gives
 where the head is what comes before the first user message, and a run is a user message and what follows it until the
 next one: inside a run the template may look at neighbours (it joins assistant messages, it moves tool results), but
 not across a user message. A run of plain text is the sum of its messages, and of a message only "role + content" is
-tokenised; any other run is rendered once between two user messages.
+tokenised; any other run is rendered once between two user messages. So is a text that holds what the template looks
+for in texts (some cut at "</think>").
 
 All of that is tried on requests of many shapes when a counter is made. Where one differs by one token the sum is
 never used: `holds` is false, and the counter renders and tokenises whole requests.
@@ -21,7 +22,7 @@ import json
 from command import InputError
 
 FIRST, SECOND = {"role": "user", "content": "Q1"}, {"role": "user", "content": "Q2"}
-LIMIT = 500_000  # texts kept; a process that counts for days starts again instead of growing
+LIMIT = 50_000_000  # characters of texts kept; a process that counts for days starts again instead of growing
 
 TOOL_RUN = [
     {"role": "user", "content": "  list it\n"},
@@ -45,16 +46,18 @@ class TokenSum:
     text     (messages, tools) -> the request as the template writes it
     lengths  texts -> their numbers of tokens
     control  the model's control tokens
+    marks    what the template looks for in texts
     """
 
-    def __init__(self, text, lengths, control):
+    def __init__(self, text, lengths, control, marks=()):
         self._text, self._lengths, self._control = text, lengths, control
-        self._plain, self._heads, self._runs = {}, {}, {}
+        self._acted_on = [*control, *marks]
+        self._plain, self._heads, self._runs, self._kept = {}, {}, {}, 0
         try:
             self._openings, self._closings, self._strips = learn(text, lengths, control)
             self.holds = self.runs_hold = True
             self.holds = all(map(self._proved, plain_shapes()))
-            self.runs_hold = self.holds and all(map(self._proved, run_shapes()))
+            self.runs_hold = self.holds and all(map(self._proved, run_shapes(marks)))
         except (Unlearnable, InputError):  # InputError: the template refuses a shape
             self.runs_hold = False
             self.holds = getattr(self, "holds", False) and self._plain_again()
@@ -83,6 +86,8 @@ class TokenSum:
         if not (plain(runs[-1]) and len(runs[-1]) == 1):
             return None  # the end of a request decides what the model is asked to go on with
         parts = self.parts(runs)
+        if self._plain["user", runs[-1][0]["content"]] is None:
+            return None  # a template that acts on its text may take it for something else than the question
         head = self._head(messages[: starts[0]], tools)
         return None if None in parts or head is None else head + sum(parts)
 
@@ -91,18 +96,22 @@ class TokenSum:
 
         None where the head runs into the first user message without a control token between them.
         """
-        key = json.dumps([head, tools], sort_keys=True)
+        key = json.dumps([head, tools])  # not sorted: a template may write fields in their order
         if key not in self._heads:
             before = self._text([*head, FIRST], tools).rpartition(FIRST["content"])[0]
             apart = after_control(before, self._control) == self._openings["user"]
             alone = self.parts([[FIRST]])[0]
-            self._heads[key] = self._full([*head, FIRST], tools) - alone if apart else None
+            self._keep(self._heads, key, self._full([*head, FIRST], tools) - alone if apart else None, len(key))
         return self._heads[key]
 
     def parts(self, runs):
         """For each run the tokens that it adds to a request, or None."""
         if not self.holds:
             return [None] * len(runs)
+        if self._kept > LIMIT:
+            self._kept = 0
+            for kept in (self._plain, self._heads, self._runs):
+                kept.clear()
         self._learn_messages([message for run in runs if plain(run) for message in run])
         return [self._part(run) for run in runs]
 
@@ -115,30 +124,24 @@ class TokenSum:
 
     def _rendered(self, run):
         """Tokens of a run that is no plain text, rendered once between two user messages."""
-        key = json.dumps(run, sort_keys=True)
+        key = json.dumps(run)
         if key not in self._runs:
-            self._runs[key] = self._full([FIRST, *run, SECOND]) - self._full([FIRST, SECOND])
+            self._keep(self._runs, key, self._full([FIRST, *run, SECOND]) - self._full([FIRST, SECOND]), len(key))
         return self._runs[key]
 
+    def _keep(self, kept, key, value, size):
+        kept[key] = value
+        self._kept += size
+
     def _learn_messages(self, messages):
-        """Tokenise together the messages that were not seen before. One that holds a control token stays None."""
-        new = {}
-        for message in messages:
-            key = message["role"], message["content"]
-            if key not in self._plain and key not in new:
-                new[key] = None
-        if not new:
-            return
-        if len(self._plain) > LIMIT:
-            self._plain.clear()
-            self._runs.clear()
-            self._heads.clear()
-            return self._learn_messages(messages)
-        safe = [key for key in new if not any(token in key[1] for token in self._control)]
+        """Tokenise together the messages that were not seen before. One whose text is acted on stays None."""
+        keys = dict.fromkeys((message["role"], message["content"]) for message in messages)
+        new = [key for key in keys if key not in self._plain]
+        safe = [key for key in new if not any(mark in key[1] for mark in self._acted_on)]
         texts = [self._openings[role] + (text.strip() if self._strips else text) for role, text in safe]
-        for key, length in zip(safe, self._lengths(texts)):
-            new[key] = length + self._closings[key[0]]
-        self._plain.update(new)
+        costs = {key: length + self._closings[key[0]] for key, length in zip(safe, self._lengths(texts))}
+        for key in new:
+            self._keep(self._plain, key, costs.get(key), len(key[1]))
 
 
 class Unlearnable(ValueError):
@@ -222,8 +225,8 @@ def plain_shapes():
     yield [{"role": "system", "content": ""}, FIRST, *everything[1::2][:1], SECOND]
 
 
-def run_shapes():
-    """Requests with what a template may treat by its neighbours: tools, joined assistant texts, reasoning."""
+def run_shapes(marks):
+    """Requests with what a template may treat by its neighbours: tools, joined texts, reasoning, what it looks for."""
     system = {"role": "system", "content": "Be brief."}
     call, result = TOOL_RUN[1:3]
     joined = [FIRST, {"role": "assistant", "content": "One."}, {"role": "assistant", "content": "Two."}]
@@ -233,3 +236,6 @@ def run_shapes():
     yield [system, *TOOL_RUN, SECOND]
     yield [*joined, *TOOL_RUN, *TOOL_RUN, *two_calls, *joined, SECOND]
     yield [*TOOL_RUN[:3], *thought, *unanswered, FIRST, system, *two_calls, SECOND]
+    if marks:
+        texts = [text for mark in [*marks, "".join(marks)] for text in (mark, f"a{mark}b")]
+        yield [*({"role": role, "content": text} for text in texts for role in ("user", "assistant")), SECOND]

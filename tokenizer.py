@@ -10,6 +10,7 @@ Does not fetch or pin files (prepare.py does), nor learn how the template puts m
 """
 
 import hashlib
+import re
 from functools import lru_cache
 from pathlib import Path
 
@@ -38,10 +39,10 @@ class Counter:
         """`tokenizer` as the tokenizers library loads it, `template` the text of the chat template."""
         self._tokenizer, self._manifest = tokenizer, manifest
         self._special = {name: text for name, text in manifest.items() if name.endswith("_token")}  # bos_token, ...
-        self._template = compile_template(template)
+        self._template, marks = compile_template(template)
         added = tokenizer.get_added_tokens_decoder().values()
         self.control_tokens = sorted((token.content for token in added if token.special), key=len, reverse=True)
-        self._sum = TokenSum(self.text, self.lengths, self.control_tokens)
+        self._sum = TokenSum(self.text, self.lengths, self.control_tokens, marks)
 
     def __call__(self, messages, tools=None):
         """Tokens of the whole request: a sum of known parts where the template allows it, else `full`."""
@@ -70,8 +71,6 @@ class Counter:
 
     def text(self, messages, tools=None):
         """The request as the template writes it."""
-        from jinja2 import TemplateError
-
         try:
             return self._template.render(
                 messages=messages,
@@ -80,8 +79,9 @@ class Counter:
                 enable_thinking=False,
                 **self._special,
             )
-        except (TemplateError, TypeError, KeyError, AttributeError) as error:
-            raise CountError(f"the chat template refuses this request: {error}; correct its messages") from None
+        except Exception as error:  # whatever somebody's template makes of these messages, too deep ones included
+            reason = str(error) or type(error).__name__
+            raise CountError(f"the chat template refuses this request: {reason}; correct its messages") from None
 
     def lengths(self, texts):
         """The number of tokens of each text, nothing added."""
@@ -112,11 +112,15 @@ def profile_of(manifest):
 
 
 def compile_template(source):
-    """A chat template as transformers renders it: sandboxed, blocks trimmed, raise_exception at hand, no clock."""
+    """A chat template as transformers renders it, and the texts that it looks for in messages.
+
+    Sandboxed, blocks trimmed, raise_exception at hand, {% generation %} passed over, no clock.
+    """
     import json
 
     from jinja2 import TemplateError
     from jinja2.exceptions import TemplateSyntaxError
+    from jinja2.ext import Extension
     from jinja2.sandbox import ImmutableSandboxedEnvironment
     from jinja2.utils import Namespace
 
@@ -130,19 +134,46 @@ def compile_template(source):
                 return getattr(obj, attribute, self.undefined(obj=obj, name=attribute))
             return super().getattr(obj, attribute)
 
+    class Generation(Extension):
+        tags = {"generation"}  # marks what a trainer learns from, writes nothing
+
+        def parse(self, parser):
+            next(parser.stream)
+            return parser.parse_statements(["name:endgeneration"], drop_needle=True)
+
     def raise_exception(message):
         raise TemplateError(message)
 
     def tojson(value, indent=None, **options):
         return json.dumps(value, ensure_ascii=False, indent=indent, **options)
 
-    environment = Sandbox(trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"])
+    extensions = ["jinja2.ext.loopcontrols", Generation]
+    environment = Sandbox(trim_blocks=True, lstrip_blocks=True, extensions=extensions)
     environment.filters["tojson"] = tojson
     environment.globals["raise_exception"] = raise_exception
     try:
-        return environment.from_string(source)
+        return environment.from_string(source), sorted(looked_for(environment.parse(source)))
     except TemplateSyntaxError as error:
         raise TokenizerError(f"chat template, line {error.lineno}: {error.message}; pin another template") from None
+    except RecursionError:
+        raise TokenizerError("chat template: nested too deep to read; pin another template") from None
+
+
+def looked_for(node):
+    """The set of texts in a parsed template that it may look for in messages: all that it does not just write.
+
+    Left out are words and white space, since most texts hold some: what a template makes of white space is tried.
+    """
+    from jinja2 import nodes
+
+    if isinstance(node, nodes.Const):
+        return {node.value} if isinstance(node.value, str) and re.search(r"[^\w\s]", node.value) else set()
+    written = isinstance(node, (nodes.Output, nodes.Add, nodes.Concat, nodes.CondExpr))
+    only_first = isinstance(node, nodes.Filter) and node.name != "replace"  # join(", ") writes what it is given
+    children = list(node.iter_child_nodes())[: 1 if only_first else None]
+    return {
+        text for child in children if not (written and isinstance(child, nodes.Const)) for text in looked_for(child)
+    }
 
 
 def read_verified(manifest_path, manifest):
@@ -181,7 +212,12 @@ def load_counter(manifest_path):
         raise TokenizerError(f"{manifest_path}: tokenizer.json cannot be loaded: {error}; pin another one") from None
     tokenizer.no_truncation()  # a count must not be cut or filled up
     tokenizer.no_padding()
-    return Counter(tokenizer, files["chat_template.jinja"].decode("utf-8"), manifest)
+    try:
+        template = files["chat_template.jinja"].decode("utf-8")
+    except UnicodeDecodeError as error:
+        problem = f"chat_template.jinja is not UTF-8 at byte {error.start}; pin another one"
+        raise TokenizerError(f"{manifest_path}: {problem}") from None
+    return Counter(tokenizer, template, manifest)
 
 
 def count_request(messages, tools=None):
