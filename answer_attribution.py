@@ -26,6 +26,7 @@ STALE_OUTCOMES = {
     (False, False): "neither",
     (False, True): "given_without",
 }
+ROW_TYPES = {"case": str, "input_tokens": int, "required_total": int, "missing": list, "stale_included": list}
 HASHES = ("case_set_sha256", "strategies_sha256", "tokenizer_manifest_sha256")
 SAME_HASHES = "the hashes of case set, strategies and tokenizer manifest, and the prompt tokens of every request"
 SAME_TOKENS = (
@@ -34,11 +35,28 @@ SAME_TOKENS = (
 )
 
 
-def check_same_requests(recording, report, cases):
-    """How sameness was established, or NotComparable where the report is not about the recorded requests."""
-    rows, recorded = report.get("cases"), recording.get("recorded") or {}
-    if not isinstance(rows, dict):
+def rows_of(report):
+    """{(strategy, case id): row} of an evaluation report, InputError for none; the rows of failed selectors left out."""
+    by_strategy = report.get("cases") if isinstance(report, dict) else None
+    if not isinstance(by_strategy, dict):
         raise NotComparable("the report has no level 'cases' (a sweep over budgets?); make one with python evaluate.py")
+    found = {}
+    for strategy, rows in by_strategy.items():
+        for row in rows if isinstance(rows, list) else [None]:
+            if isinstance(row, dict) and "error" in row:
+                continue
+            if not isinstance(row, dict) or any(type(row.get(name)) is not kind for name, kind in ROW_TYPES.items()):
+                raise InputError(f"the report has a broken row of {strategy}; make one with python evaluate.py")
+            found[strategy, row["case"]] = row
+    return found
+
+
+def check_same_requests(recording, report, cases):
+    """How sameness was established, or NotComparable where the report is not about the recorded requests.
+
+    `cases` is {case id: case}.
+    """
+    rows, recorded = rows_of(report), recording.get("recorded") or {}
     for name in HASHES:
         if name in recorded and recorded[name] != report.get(name):
             raise NotComparable(
@@ -47,34 +65,28 @@ def check_same_requests(recording, report, cases):
             )
     for strategy, answered in recording["answers"].items():
         for case, entries in answered.items():
-            row = row_of(rows, strategy, case)
+            where, row = f"{strategy}/{case}", rows.get((strategy, case))
+            if row is None:
+                raise NotComparable(
+                    f"the report has no row for {where}; run python evaluate.py with that strategy and case"
+                )
             for entry in entries:
                 if "incomplete" not in entry and entry["prompt_tokens"] != row["input_tokens"]:
                     raise NotComparable(
-                        f"the report is about other requests: {strategy}/{case} costs {row['input_tokens']}"
+                        f"the report is about other requests: {where} costs {row['input_tokens']}"
                         f" tokens there and {entry['prompt_tokens']} in the recording"
                     )
-            check_facts(row, cases.get(case), f"{strategy}/{case}")
+            check_facts(row, cases.get(case), where)
     return SAME_HASHES if all(name in recorded for name in HASHES) else SAME_TOKENS
-
-
-def row_of(rows, strategy, case):
-    """The report's row for a strategy and case, or NotComparable."""
-    for row in rows.get(strategy) or ():
-        if row["case"] == case and "input_tokens" in row:
-            return row
-    raise NotComparable(
-        f"the report has no row for {strategy}/{case}; run python evaluate.py with that strategy and case"
-    )
 
 
 def check_facts(row, case, where):
     """NotComparable unless the case set has the facts that the row speaks of."""
     if case is None:
         raise NotComparable(f"{where}: the case set has no such case; give the set that was evaluated with --cases")
-    required, stale = ([fact_text(fact) for fact in case[kind]] for kind in ("required", "stale"))
-    named = [fact_text(fact) for fact in row["missing"]], [fact_text(fact) for fact in row["stale_included"]]
-    if len(required) != row["required_total"] or not set(named[0]) <= set(required) or not set(named[1]) <= set(stale):
+    known = all(fact in case["required"] for fact in row["missing"])
+    known = known and all(fact in case["stale"] for fact in row["stale_included"])
+    if not known or len(case["required"]) != row["required_total"]:
         raise NotComparable(
             f"{where}: the report's facts are not those of the case set; give the set that was evaluated with --cases"
         )
@@ -86,13 +98,14 @@ def attribute(recording, report, cases, keys, version=1):
     result = {"same_requests_by": check_same_requests(recording, report, by_id)}
     if version != 1:
         result["grader"] = version
+    rows = rows_of(report)
     for kind in ("required", "stale"):
         facts = [
             found
             for strategy, answered in recording["answers"].items()
             for case, entries in answered.items()
             for found in attribute_case(
-                kind, strategy, by_id[case], row_of(report["cases"], strategy, case), entries, keys[case], version
+                kind, strategy, by_id[case], rows[strategy, case], entries, keys[case], version
             )
         ]
         names = outcome_names(kind)
@@ -113,7 +126,7 @@ def outcome_names(kind):
 
 def attribute_case(kind, strategy, case, row, entries, key, version):
     """For each fact of one kind in a case: was it sent, and how many answers had which outcome."""
-    facts = [fact_text(fact) for fact in case[kind]]
+    facts = case[kind]
     patterns = key["must" if kind == "required" else "stale"]
     if len(patterns) != len(facts):
         raise InputError(
@@ -121,13 +134,12 @@ def attribute_case(kind, strategy, case, row, entries, key, version):
             " belongs to the nth fact: correct the keys"
         )
     for place, fact in enumerate(facts):
-        listed = [fact_text(found) for found in row["missing" if kind == "required" else "stale_included"]]
-        sent = (fact in listed) != (kind == "required")  # missing lists what was not sent, stale_included what was
+        sent = fact not in row["missing"] if kind == "required" else fact in row["stale_included"]
         outcomes = [outcome(kind, sent, entry, key, place, version) for entry in entries]
         yield {
             "strategy": strategy,
             "case": case["id"],
-            "fact": fact,
+            "fact": fact_text(fact),
             "in_request": sent,
             "answers": {name: outcomes.count(name) for name in outcome_names(kind)},
         }
@@ -145,7 +157,10 @@ def outcome(kind, sent, entry, key, place, version):
 
 def table(result):
     """The attribution as lines of text for a person."""
-    lines = [f"same requests: {result['same_requests_by']}"]
+    lines = [
+        f"same requests: {result['same_requests_by']}",
+        "sent: the fact was in the request; answered: the answer states it; the figures count one fact in one answer",
+    ]
     for kind in ("required", "stale"):
         names = outcome_names(kind)
         lines += ["", f"{kind} facts, answers by outcome"]

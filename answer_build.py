@@ -42,6 +42,16 @@ def bare_digest(digest):
     return found
 
 
+def field(value, name, kind, where):
+    """A field of a server's reply, `kind()` where it is left out or null, or ServerError where it is something else."""
+    found = value.get(name)
+    if found is None:
+        return kind()
+    if not isinstance(found, kind):
+        raise ServerError(f"{where}: {name} is {found!r:.60} and no {kind.__name__}; is this the address of an Ollama?")
+    return found
+
+
 def check_version(version, url):
     """The version a server gives, or ServerError for one that is refused; a warning for one that nobody checked."""
     found = re.match(r"(\d+)\.(\d+)\.(\d+)", version) if isinstance(version, str) else None
@@ -89,14 +99,14 @@ def check_shown(shown, renderer, where):
     """
     if not shown:
         return {"show": "not offered"}
-    modelfile = str(shown.get("modelfile") or "")
+    modelfile = field(shown, "modelfile", str, where)
     lines = [line.split(None, 1) for line in modelfile.splitlines() if len(line.split(None, 1)) == 2]
     told = {name.upper(): value.strip() for name, value in lines if name.upper() in ("RENDERER", "PARSER", "ADAPTER")}
     parameters = sorted(
-        " ".join(line.split()) for line in str(shown.get("parameters") or "").splitlines() if line.strip()
+        " ".join(line.split()) for line in field(shown, "parameters", str, where).splitlines() if line.strip()
     )
     unknown = sorted({line.split()[0] for line in parameters} - PARAMETERS)
-    capabilities = shown.get("capabilities") or []
+    capabilities = sorted(map(str, field(shown, "capabilities", list, where)))
     for bad, reason in (
         (shown.get("system"), "brings a system text of its own"),
         (shown.get("messages"), "brings messages of its own"),
@@ -115,7 +125,7 @@ def check_shown(shown, renderer, where):
     weights = re.search(r"sha256-[0-9a-f]{64}", modelfile)
     return {
         "parameters": parameters,
-        "capabilities": sorted(capabilities),
+        "capabilities": capabilities,
         "renderer": told.get("RENDERER"),
         "parser": told.get("PARSER"),
         "weights": weights[0] if weights else None,
@@ -129,11 +139,8 @@ def pinned_block(url, tag):
         raise ServerError(f"{url} has no model {tag}; run `ollama pull {tag}`, or `ollama list` to see what is there")
     version = check_version(get_json(f"{url}/api/version").get("version"), url)
     shown = get_json(f"{url}/api/show", {"model": tag}, missing={})
-    facts, details, info = (
-        check_shown(shown, None, f"{url}: {tag}"),
-        entry.get("details") or {},
-        shown.get("model_info") or {},
-    )
+    facts = check_shown(shown, None, f"{url}: {tag}")
+    details, info = field(entry, "details", dict, url), field(shown, "model_info", dict, url)
     return {
         "publisher_model": info.get("general.base_model.0.repo_url") or info.get("general.name"),
         "license": info.get("general.license"),

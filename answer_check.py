@@ -17,8 +17,8 @@ from functools import partial
 from pathlib import Path
 
 import answer_grade
-from answer_keys import check_covered, read_keys, read_recording
-from command import InputError, dump, read_json, run_command
+import answer_journal
+from command import dump, read_json, run_command
 
 HERE = Path(__file__).parent
 RECORDING = HERE / "answer-result.json"
@@ -37,8 +37,8 @@ def run_grade(args):
 
 def read_both(recording_path, keys_path):
     """The recording and the keys in two files, checked against each other."""
-    recording, keys = read_recording(recording_path), read_keys(keys_path)
-    check_covered(recording, keys, keys_path)
+    recording, keys = answer_journal.read_recording(recording_path), answer_grade.read_keys(keys_path)
+    answer_grade.check_covered(recording, keys, keys_path)
     return recording, keys
 
 
@@ -56,7 +56,7 @@ def run_record(args):
         return 0
     model = kind(pinned, args.host)
     record.tell_server(model)
-    with record.open_journal(args.out) as journal:
+    with answer_journal.open_journal(args.out) as journal:
         tasks = record.tasks_for(plan, model)
         wanted = record.tasks_for(chosen, model)
         try:
@@ -67,7 +67,7 @@ def run_record(args):
         if args.only:
             sys.stdout.write(dump({**counts, "missing": record.missing(tasks, journal)}))
             return 0
-        record.keep(args.out, record.finished(tasks, model, journal, sources))
+        answer_journal.keep(args.out, record.finished(tasks, model, journal, sources))
     sys.stdout.write(dump({"recording": str(args.out), **counts}))
     return 0
 
@@ -110,10 +110,8 @@ def run_attribution(args):
     from cases import load_cases
 
     recording, keys = read_both(args.recording, args.keys)
-    report = read_json(args.report)
-    if not isinstance(report, dict):
-        raise InputError(f"{args.report}: no evaluation report; make one with python evaluate.py")
-    result = answer_attribution.attribute(recording, report, load_cases(args.cases), keys, args.grader)
+    report, cases = read_json(args.report), load_cases(args.cases)
+    result = answer_attribution.attribute(recording, report, cases, keys, args.grader)
     sys.stdout.write(dump(result))
     print(answer_attribution.table(result), file=sys.stderr)
     return 0

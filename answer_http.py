@@ -109,13 +109,14 @@ def exchange(method, url, body=None, first_s=LOOK_S, idle_s=LOOK_S, total_s=LOOK
 def read_body(reply, url, end):
     """(bytes, whether they are the whole body) of a reply whose head is there, read until the moment `end`.
 
-    By read1, which hands over what is there: what came before a break is kept to the byte.
+    By read1, which hands over what is there: what came before a break is kept to the byte. A body that is packed,
+    which was not asked for, is not unpacked: MAX_BODY bytes of it could fill the memory.
     """
     from urllib3.exceptions import HTTPError, ReadTimeoutError
 
     data = bytearray()
     try:
-        while part := reply.raw.read1(16384, decode_content=True):
+        while part := reply.raw.read1(16384, decode_content=False):
             data += part
             if len(data) > MAX_BODY:
                 raise BrokenReply("too_large", data[:MAX_BODY].decode("utf-8", "replace"))

@@ -21,8 +21,8 @@ import os
 import sys
 import time
 
-from answer_build import bare_digest, check_shown, check_version, find_build, full_name, pinned_block
-from answer_http import ServerError, Unavailable, base_url, check_status, exchange, get_json, patient
+from answer_build import bare_digest, check_shown, check_version, field, find_build, full_name, pinned_block
+from answer_http import BrokenReply, ServerError, Unavailable, base_url, check_status, exchange, get_json, patient
 from answer_reply import read_stream
 from command import InputError, dump, read_json, run_command
 
@@ -54,11 +54,11 @@ FIRST_S, IDLE_S, TOTAL_S = 600, 120, 1200  # the first part waits for a load of 
 
 
 class ServerChanged(ServerError):
-    """Version or build changed during a run, or may have; `entry` is the answer given meanwhile, if one was."""
+    """Version or build changed during a run, or may have; `came` is what was given meanwhile: an entry or a raw text."""
 
-    def __init__(self, text, entry=None, why="server_changed"):
+    def __init__(self, text, came, why="server_changed"):
         super().__init__(text)
-        self.entry, self.why = entry, why
+        self.came, self.why = came, why
 
 
 class AnswerModel:
@@ -95,12 +95,12 @@ class AnswerModel:
             raise ServerError(
                 f"{self.url} has no model {tag}, pinned as {wanted} (there: none); run `ollama pull {tag}`"
             )
-        if entry["digest"] != wanted:
+        if entry.get("digest") != wanted:
             raise ServerError(
-                f"{self.url}: {tag} is the build {entry['digest']}, and {wanted} is pinned; run `ollama pull {tag}`,"
+                f"{self.url}: {tag} is the build {entry.get('digest')}, and {wanted} is pinned; run `ollama pull {tag}`,"
                 f" or pin the build that is there: `python answer_model.py pin {tag}`"
             )
-        return {"version": version, "digest": entry["digest"]}
+        return {"version": version, "digest": wanted}
 
     def check_build(self):
         """What /api/show says of the build, or ServerError where its own texts would change our prompt."""
@@ -145,31 +145,38 @@ class AnswerModel:
         """The answer to one exact request, the server's identity checked before and after it."""
 
         def attempt():
-            self.check_unchanged(None)
+            self.check_unchanged({})
             return self.send(body)
 
-        entry = patient(attempt, self.wait)
+        broken = None
         try:
-            patient(lambda: self.check_unchanged(entry), self.wait)
+            entry = patient(attempt, self.wait)
+            came = {"entry": entry}
+        except BrokenReply as error:
+            broken, came = error, {"raw": error.raw}
+        try:
+            patient(lambda: self.check_unchanged(came), self.wait)
         except Unavailable as error:
             raise ServerChanged(
-                f"{error}; an answer came before, and what gave it is not known", entry, "unconfirmed"
+                f"{error}; a reply came before, and what gave it is not known", came, "unconfirmed"
             ) from None
+        if broken:
+            raise broken
         return entry
 
-    def check_unchanged(self, entry):
-        """Nothing, or ServerChanged (with the answer that was given meanwhile) unless the server is still the same."""
+    def check_unchanged(self, came):
+        """Nothing, or ServerChanged (with what was given meanwhile) unless the server is still the same."""
         try:
             now = self.identify()
         except ServerError as error:
             if type(error) is not ServerError:  # Unavailable: nothing is known yet
                 raise
-            raise ServerChanged(f"the server changed during the run: {error}", entry) from None
+            raise ServerChanged(f"the server changed during the run: {error}", came) from None
         if now != self.identity:
             raise ServerChanged(
                 f"{self.url} changed during the run from {describe(self.identity)} to {describe(now)};"
                 " go back to the first, or start again to ask everything anew",
-                entry,
+                came,
             )
 
     def send(self, body):
@@ -181,9 +188,10 @@ class AnswerModel:
 
     def running(self):
         """(tokens of context that the loaded model has or None where nobody says, names of other loaded models)."""
-        shown = get_json(f"{self.url}/api/ps", missing={}).get("models") or ()
-        loaded = {full_name(str(entry.get("name", ""))): entry.get("context_length") for entry in shown}
-        return loaded.pop(full_name(self.model["ollama_tag"]), None), sorted(loaded)
+        url = f"{self.url}/api/ps"
+        shown = [entry for entry in field(get_json(url, missing={}), "models", list, url) if isinstance(entry, dict)]
+        loaded = {full_name(str(entry.get("name"))): field(entry, "context_length", int, url) for entry in shown}
+        return loaded.pop(full_name(self.model["ollama_tag"]), 0) or None, sorted(loaded)
 
 
 def describe(identity):

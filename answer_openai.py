@@ -94,7 +94,8 @@ class OpenAIModel(AnswerModel):
         """(tokens of context that a request gets or None where nobody says, no others: such a server holds one)."""
         settings = look(f"{self.url}/props").get("default_generation_settings")
         context = settings.get("n_ctx") if isinstance(settings, dict) else None
-        return context or self.identity["meta"].get("max_model_len"), []
+        told = [size for size in (context, self.identity["meta"].get("max_model_len")) if type(size) is int and size]
+        return told[0] if told else None, []
 
     @property
     def block(self):

@@ -17,14 +17,12 @@ import hashlib
 import json
 import sys
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from pathlib import Path
 
 from answer_build import CHECKED_VERSIONS
 from answer_grade import incomplete_kind
 from answer_http import BrokenReply, ServerError, patient
-from answer_journal import Journal
 from answer_model import ServerChanged, sampler_options
-from command import InputError, dump, progress, read_text, write_text
+from command import InputError, progress
 
 BROKEN_TRIES = 2  # with the same seed the same fault is likely: once more, and no further
 BROKEN_WAIT_S = 2
@@ -105,23 +103,36 @@ def sha256(text):
 
 def ask_one(task, model, journal):
     """Put the answer to one task into the journal, whole or named as incomplete; what came and is neither, aside."""
-    for _ in range(BROKEN_TRIES):
+    for number in range(BROKEN_TRIES):
+        if number:
+            model.wait(BROKEN_WAIT_S)
         try:
             entry = model.ask(task["body"])
         except BrokenReply as error:
             journal.set_aside(task["key"], error.kind, raw=error.raw)
             kind = error.kind
-            model.wait(BROKEN_WAIT_S)
             continue
         except ServerChanged as error:
-            if error.entry:
-                journal.set_aside(task["key"], error.why, entry=error.entry)
+            if error.came:
+                journal.set_aside(task["key"], error.why, **error.came)
             raise
         if entry["prompt_tokens"] != task["planned"]["input_tokens"]:
             journal.set_aside(task["key"], "count_mismatch", entry=entry)
             raise CountMismatch(mismatch_text(task, entry, journal.path))
         return journal.add_answer(task["key"], entry)
     return journal.add_answer(task["key"], {"seed": task["key"][2], "incomplete": kind})
+
+
+def kept(task, journal):
+    """The journal's answer to a task or None; CountMismatch where its prompt is not counted now as it was then."""
+    entry, ours = journal.answers.get(task["key"]), task["planned"]["input_tokens"]
+    if entry and "incomplete" not in entry and entry["prompt_tokens"] != ours:
+        strategy, case, seed, _ = task["key"]
+        raise CountMismatch(
+            f"{journal.path}: {strategy}/{case} seed {seed}: count_mismatch: recorded with {entry['prompt_tokens']}"
+            f" prompt tokens, and we count {ours} now; go back to the tokenizer of then, or give --out another file"
+        )
+    return entry
 
 
 def mismatch_text(task, entry, path):
@@ -150,7 +161,7 @@ def tell_server(model):
 
 def ask_all(tasks, model, journal, jobs=1):
     """Ask for all that the journal lacks, `jobs` at a time; the number asked. The first fault ends the run."""
-    pending = [task for task in tasks if task["key"] not in journal.answers]
+    pending = [task for task in tasks if kept(task, journal) is None]
     bar = {"total": len(pending), "desc": "answers", "unit": "answer"}
     if jobs == 1:
         for number, task in enumerate(progress(pending, **bar)):
@@ -186,9 +197,7 @@ def check_runner(tasks, model):
 
 def missing(tasks, journal):
     """What the journal lacks, as strategy, case and seed."""
-    return [
-        dict(zip(("strategy", "case", "seed"), task["key"])) for task in tasks if task["key"] not in journal.answers
-    ]
+    return [dict(zip(("strategy", "case", "seed"), task["key"])) for task in tasks if kept(task, journal) is None]
 
 
 def finished(tasks, model, journal, sources):
@@ -200,7 +209,7 @@ def finished(tasks, model, journal, sources):
     for task in tasks:
         strategy, case, _, _ = task["key"]
         planned = task["planned"]
-        answers.setdefault(strategy, {}).setdefault(case, []).append(journal.answers[task["key"]])
+        answers.setdefault(strategy, {}).setdefault(case, []).append(kept(task, journal))
         requests.setdefault(strategy, {})[case] = {
             "messages_sha256": sha256(json.dumps(planned["messages"], sort_keys=True)),
             "input_tokens": planned["input_tokens"],
@@ -217,28 +226,6 @@ def finished(tasks, model, journal, sources):
         "requests": requests,
     }
     return {"model": model.block, "answers": answers, "recorded": recorded}
-
-
-def beside(out, ending):
-    """The path beside a recording that holds its journal or the recording before it."""
-    out = Path(out)
-    return out.with_name(f"{out.stem}.{ending}")
-
-
-def open_journal(out):
-    """The locked journal of a recording, from which a stopped run goes on."""
-    return Journal(beside(out, "journal.jsonl"))
-
-
-def keep(out, recording):
-    """Write a finished recording in its place; another one that stood there is kept beside it."""
-    text, out = dump(recording), Path(out)
-    if out.exists():
-        before = read_text(out)
-        if before == text:
-            return
-        write_text(beside(out, f"previous{out.suffix}"), before)
-    write_text(out, text)
 
 
 def tell(tasks, journal):

@@ -18,15 +18,15 @@ def read_stream(data, seed, num_predict):
     raw = data.decode("utf-8", "replace")
     texts, thoughts, calls, last = [], [], [], None
     for part in stream_parts(data, raw):
+        if last is not None:
+            raise BrokenReply("unreadable_reply", raw)  # more behind the last line: which is meant?
         if "error" in part:
             raise BrokenReply("error_body", raw)
-        message = part.get("message") or {}
+        message = part.get("message", {})
         texts.append(text_of(message, "content", raw))
         thoughts.append(text_of(message, "thinking", raw))
         calls += calls_of(message, raw)
         if part.get("done") is True:
-            if last is not None:
-                raise BrokenReply("unreadable_reply", raw)  # two last lines: which counts would be meant?
             last = part
     if last is None:
         raise BrokenReply("stopped_stream", raw)
@@ -79,9 +79,9 @@ def parsed(line, raw):
 
 def text_of(message, field, raw):
     """A text field of a message, "" where it is left out, or BrokenReply."""
-    value = message.get(field) if isinstance(message, dict) else message
+    value = message.get(field) if isinstance(message, dict) else 0
     if value is not None and not isinstance(value, str):
-        raise BrokenReply("unreadable_reply", raw)
+        raise BrokenReply("unreadable_reply", raw)  # no message, or a text that is none
     return value or ""
 
 
@@ -98,7 +98,7 @@ def whole_answer(seed, text, calls, reason, counts, thought, num_predict, raw):
     prompt, answer = counts
     if reason not in ("stop", "length"):
         raise BrokenReply("unknown_end", raw)
-    if type(prompt) is not int or type(answer) is not int or not prompt or answer > num_predict:
+    if type(prompt) is not int or type(answer) is not int or prompt < 1 or not 0 <= answer <= num_predict:
         raise BrokenReply("bad_counts", raw)  # absent is unknown, and never 0
     if reason == "length" and answer != num_predict:
         raise BrokenReply("bad_counts", raw)  # the server's own context was full before the answer's allowance

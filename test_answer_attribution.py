@@ -14,7 +14,8 @@ import answer_attribution
 import answer_check
 import answer_compare
 import answer_grade
-from answer_keys import read_keys, read_recording
+from answer_grade import read_keys
+from answer_journal import read_recording
 from cases import load_cases
 from command import InputError, NotComparable, dump
 
@@ -99,6 +100,28 @@ class Attribution(unittest.TestCase):
                 attribute(recording, report)
         with self.assertRaisesRegex(NotComparable, "no such case"):
             attribute(cases=[case for case in CASES if case["id"] != "held-latest"])
+
+    def test_a_report_of_another_shape_is_an_error_and_no_traceback(self):
+        row = REPORT["cases"]["recent"][6]
+        lacking = [{name: value for name, value in row.items() if name != left_out} for left_out in
+                   ("case", "input_tokens", "required_total", "missing", "stale_included")]
+        for rows in (None, 3, "x", {"a": 1}, [3], ["x"], *([odd] for odd in lacking), [{**row, "missing": 3}]):
+            with self.subTest(rows), self.assertRaisesRegex(InputError, "broken row of recent"):
+                attribute(report={**REPORT, "cases": {**REPORT["cases"], "recent": rows}})
+        for report in ([], 3, {}, {**REPORT, "cases": []}):
+            with self.subTest(report), self.assertRaisesRegex(NotComparable, "no level 'cases'"):
+                attribute(report=report)
+
+    def test_a_fact_is_told_from_the_same_words_in_another_turn(self):
+        report, cases = copy.deepcopy(REPORT), copy.deepcopy(CASES)
+        here, there = ({"turn": turn, "text": "14 or 30"} for turn in ("t1", "t2"))
+        next(case for case in cases if case["id"] == "held-spread")["required"] = [here, there]
+        for strategy in report["cases"]:
+            row = next(row for row in report["cases"][strategy] if row["case"] == "held-spread")
+            row["missing"] = [there]
+        result = attribute(report=report, cases=cases)
+        found = [fact(result, "required", "notes", "held-spread", place)["in_request"] for place in (0, 1)]
+        self.assertEqual(found, [True, False])
 
     def test_a_recording_with_hashes_is_held_to_them(self):
         names = ("case_set_sha256", "strategies_sha256", "tokenizer_manifest_sha256")

@@ -15,7 +15,8 @@ from pathlib import Path
 import answer_check
 import answer_grade
 import answer_model
-from answer_keys import check_covered, read_keys, read_recording
+from answer_grade import check_covered, read_keys
+from answer_journal import read_recording
 from command import InputError
 
 HERE = Path(__file__).parent

@@ -1,13 +1,16 @@
 """Servers that fail: every reply that is no answer is named and kept aside, tries are bounded, nothing is mixed."""
 
+import json
 import os
 import unittest
 from unittest import mock
 
+import answer_journal
 import answer_record
-from answer_http import ServerError, Unavailable
-from answer_keys import read_recording
+from answer_http import BrokenReply, ServerError, Unavailable
+from answer_journal import read_recording
 from answer_model import ServerChanged
+from answer_reply import read_completion, read_stream
 from ollama_double import OllamaDouble, stand_in_count
 from test_answer_record import SMALL, Recording
 
@@ -69,7 +72,7 @@ class KeptAside(Recording):
                     self.assertEqual(entry["tool_calls"], [{"function": {"name": "look_up", "arguments": {"q": 1}}}])
 
     def test_incomplete_answers_are_counted_on_their_own_lines(self):
-        faults = {1: "length", 2: "stopped_stream", 3: "stopped_stream"}
+        faults, self.plan = {1: "length", 2: "stopped_stream", 3: "stopped_stream"}, SMALL
         status, printed, err = self.command(self.double(fault=lambda number, body: faults.get(number)))
         self.assertEqual((status, printed["incomplete"]), (0, {"cut_by_length": 1, "stopped_stream": 1}))
         self.assertIn("incomplete, not graded: stopped_stream 1\n", err)
@@ -85,7 +88,7 @@ class KeptAside(Recording):
                 self.assertRegex(str(status), f"count_mismatch.*{cause}")
                 self.assertEqual((printed, len(double.chats), self.out.exists()), (None, 3, False))
                 self.assertIn("count_mismatch 1", err)
-                with answer_record.open_journal(self.out) as journal:
+                with answer_journal.open_journal(self.out) as journal:
                     self.assertEqual(len(journal.answers), 2)
                     self.assertIn("Answer", journal.asides[0]["entry"]["answer"])
 
@@ -109,6 +112,27 @@ class KeptAside(Recording):
         double.down = False
         answers, _, _ = self.ask(double)
         self.assertEqual((len(answers), len(double.chats)), (10, 11))
+
+    def test_a_reply_that_broke_while_the_server_changed_is_not_taken_for_the_models(self):
+        def fault(number, body):
+            if number == 4:
+                double.version = "0.33.0"
+            return "stopped_stream" if number > 2 else None
+
+        double = self.double(fault=fault)
+        answers, asides, raised = self.ask(double)
+        self.assertRegex(str(raised), "changed during the run")
+        self.assertEqual((len(answers), len(double.chats)), (2, 4))
+        self.assertEqual([line["why"] for line in asides], ["stopped_stream", "server_changed"])
+        self.assertTrue(asides[1]["raw"])
+
+    def test_an_answer_in_the_journal_whose_prompt_is_counted_otherwise_now_ends_the_run(self):
+        self.ask(self.double())
+        double = self.double()
+        for change in (1, -1):
+            _, _, raised = self.ask(double, [{**SMALL[0], "input_tokens": SMALL[0]["input_tokens"] + change}])
+            self.assertRegex(str(raised), "held-latest seed 1: count_mismatch: recorded with")
+        self.assertEqual(double.chats, [])
 
     def test_a_changed_request_is_asked_anew_and_the_old_answer_is_kept_but_not_used(self):
         double = self.double()
@@ -179,6 +203,60 @@ class Tries(Recording):
     def test_a_proxy_is_not_asked_for_loopback(self):
         with mock.patch.dict(os.environ, {"http_proxy": "http://127.0.0.1:9", "HTTP_PROXY": "http://127.0.0.1:9"}):
             self.assertEqual(self.model(self.double()).identity["version"], "0.32.14")
+
+
+class Replies(unittest.TestCase):
+    """Bodies that are no whole answer, named without a server."""
+
+    LAST = {"message": {"content": "b"}, "done": True, "done_reason": "stop", "prompt_eval_count": 3, "eval_count": 4}
+
+    def kind(self, read, *parts):
+        data = b"".join(json.dumps(part).encode() + b"\n" for part in parts)
+        with self.assertRaises(BrokenReply) as caught:
+            read(data, 1, 96)
+        self.assertEqual(caught.exception.raw.encode(), data)
+        return caught.exception.kind
+
+    def test_a_stream_of_another_shape(self):
+        for odd in (3, "text", [], True, None, {"content": 3}, {"thinking": ["x"]}, {"tool_calls": {"a": 1}}):
+            for parts in ([{"message": odd}, self.LAST], [{**self.LAST, "message": odd}]):
+                with self.subTest(odd):
+                    self.assertEqual(self.kind(read_stream, *parts), "unreadable_reply")
+        for odd in (3, [], None, "x"):
+            self.assertEqual(self.kind(read_stream, odd, self.LAST), "unreadable_reply")
+        for more in ({"message": {"content": "c"}}, self.LAST, {}):
+            self.assertEqual(self.kind(read_stream, self.LAST, more), "unreadable_reply")
+
+    def test_counts_that_cannot_be(self):
+        for counts in (
+            {"prompt_eval_count": 0},
+            {"prompt_eval_count": -3},
+            {"prompt_eval_count": True},
+            {"prompt_eval_count": 3.0},
+            {"eval_count": -1},
+            {"eval_count": 97},
+            {"eval_count": None},
+            {"eval_count": 95, "done_reason": "length"},
+        ):
+            with self.subTest(counts):
+                self.assertEqual(self.kind(read_stream, {**self.LAST, **counts}), "bad_counts")
+        for end in (None, "load", "unload", 3, []):
+            self.assertEqual(self.kind(read_stream, {**self.LAST, "done_reason": end}), "unknown_end")
+        for done in (False, None, 1, "true"):
+            self.assertEqual(self.kind(read_stream, {**self.LAST, "done": done}), "stopped_stream")
+
+    def test_a_completion_of_another_shape(self):
+        choice = {"message": {"content": "b"}, "finish_reason": "stop"}
+        usage = {"prompt_tokens": 3, "completion_tokens": 4}
+        for odd in (None, 3, [], "x", [3], [{}], [{"message": None}], [{"message": "x"}], [{"message": {"content": 3}}]):
+            with self.subTest(odd):
+                self.assertEqual(self.kind(read_completion, {"choices": odd, "usage": usage}), "unreadable_reply")
+        for odd in ({}, {**usage, "completion_tokens": -1}, {**usage, "prompt_tokens": 0}):
+            self.assertEqual(self.kind(read_completion, {"choices": [choice], "usage": odd}), "bad_counts")
+        self.assertEqual(self.kind(read_completion, {"choices": [choice], "usage": 3}), "unreadable_reply")
+        for end, kind in ((None, "unknown_end"), ("content_filter", "unknown_end"), ([], "unreadable_reply")):
+            found = {"choices": [{**choice, "finish_reason": end}], "usage": usage}
+            self.assertEqual(self.kind(read_completion, found), kind)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import answer_claims
 import answer_grade
-from answer_keys import MAX_GRADED_CHARS, compile_pattern
+from answer_grade import MAX_GRADED_CHARS, compile_pattern
 from command import InputError
 
 CASES = json.loads((Path(__file__).parent / "answer-grade-cases.json").read_text(encoding="utf-8"))

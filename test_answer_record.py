@@ -17,8 +17,9 @@ from unittest import mock
 
 import answer_attribution
 import answer_check
+import answer_journal
 import answer_record
-from answer_keys import read_recording
+from answer_journal import read_recording
 from answer_model import AnswerModel
 from cases import load_cases
 from command import InputError
@@ -44,7 +45,7 @@ class Recording(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.out = Path(folder.name) / "answer-result.json"
-        self.waits = []
+        self.waits, self.plan = [], PLAN
 
     def double(self, **options):
         return self.enterContext(OllamaDouble(**options))
@@ -55,7 +56,7 @@ class Recording(unittest.TestCase):
     def ask(self, double, plan=SMALL, jobs=1, times=TIMES):
         """Ask for all of a plan; what the journal then holds: (answers, asides), and what was raised."""
         model, raised = self.model(double, times), None
-        with answer_record.open_journal(self.out) as journal:
+        with answer_journal.open_journal(self.out) as journal:
             try:
                 answer_record.ask_all(answer_record.tasks_for(plan, model), model, journal, jobs)
             except InputError as error:
@@ -66,7 +67,7 @@ class Recording(unittest.TestCase):
         """(status or InputError, stdout as JSON or None, stderr) of `answer_check.py record`."""
         out, err = io.StringIO(), io.StringIO()
         with (
-            mock.patch.object(answer_check, "lab_requests", stand_in_requests),
+            mock.patch.object(answer_check, "lab_requests", lambda *_: (self.plan, {})),
             mock.patch("time.sleep", self.waits.append),
             contextlib.redirect_stdout(out),
             contextlib.redirect_stderr(err),
@@ -137,23 +138,26 @@ class Whole(Recording):
                 self.assertEqual((paths[place - 2 : place], paths[place + 1 : place + 3]), (["version", "tags"],) * 2)
 
     def test_a_finished_recording_takes_its_place_and_the_one_before_is_kept(self):
-        double = self.double()
-        self.out.write_text("the one before", encoding="utf-8")
+        double, self.plan = self.double(), SMALL
+        before = b"\xef\xbb\xbfthe one before,\r\nwhatever it is: \xff"
+        self.out.write_bytes(before)
+        self.command(double, "--only", "recent/held-latest")
+        self.assertEqual(self.out.read_bytes(), before)  # until the new one is whole
         self.command(double)
         previous = self.out.with_name("answer-result.previous.json")
-        self.assertEqual(previous.read_text(encoding="utf-8"), "the one before")
+        self.assertEqual((previous.read_bytes(), "answers" in read_recording(self.out)), (before, True))
         status, printed, _ = self.command(double)  # nothing is asked again, and the one before stays where it is
-        self.assertEqual((status, printed["asked_now"], len(double.chats)), (0, 0, 120))
-        self.assertEqual(previous.read_text(encoding="utf-8"), "the one before")
+        self.assertEqual((status, printed["asked_now"], len(double.chats)), (0, 0, 10))
+        self.assertEqual(previous.read_bytes(), before)
 
     def test_only_fills_the_journal_and_says_what_is_missing(self):
-        double = self.double()
-        status, printed, _ = self.command(double, "--only", "notes/held-spread")
-        self.assertEqual((status, printed["asked_now"], len(printed["missing"])), (0, 5, 115))
-        self.assertNotIn({"strategy": "notes", "case": "held-spread", "seed": 1}, printed["missing"])
-        self.assertFalse(self.out.exists())
+        double, self.plan = self.double(), SMALL
+        status, printed, _ = self.command(double, "--only", "recent/held-old-decision")
+        self.assertEqual((status, printed["asked_now"]), (0, 5))
+        lacking = [{"strategy": "recent", "case": "held-latest", "seed": seed} for seed in (1, 2, 3, 4, 5)]
+        self.assertEqual((printed["missing"], self.out.exists()), (lacking, False))
         status, printed, _ = self.command(double)
-        self.assertEqual((printed["asked_now"], len(double.chats)), (115, 120))
+        self.assertEqual((printed["asked_now"], len(double.chats), self.out.exists()), (5, 10, True))
         status, _, _ = self.command(double, "--only", "notes/nothing")
         self.assertRegex(str(status), "nothing of that name; choose from recent/held-latest")
 
@@ -247,7 +251,7 @@ class Killed(Recording):
         double = self.double(fault=stop)
         with self.assertRaises(KeyboardInterrupt):
             self.ask(double, jobs=3)
-        with answer_record.open_journal(self.out) as journal:
+        with answer_journal.open_journal(self.out) as journal:
             kept = len(journal.answers)
         self.assertEqual((kept, kept < 10), (len(double.chats), True))
         again = self.double()

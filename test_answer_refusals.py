@@ -5,7 +5,7 @@ import os
 import unittest
 from unittest import mock
 
-import answer_record
+import answer_journal
 from answer_http import ServerError
 from answer_journal import Journal
 from command import InputError
@@ -71,6 +71,33 @@ class Refused(Recording):
             with self.subTest(says):
                 self.refuses(says, shown={**shown, **change})
 
+    def test_replies_of_another_shape_than_a_servers(self):
+        shown = OllamaDouble().shown
+        for name in ("modelfile", "parameters", "capabilities"):
+            for odd in (3, {"a": 1}, True):
+                with self.subTest(name, odd=odd):
+                    self.refuses(f"{name} is .* address of an Ollama", shown={**shown, name: odd})
+        self.refuses("is the build None", entry={"digest": None})
+        self.refuses("is the build \\[\\]", entry={"digest": []})
+        self.refuses("no Ollama version", version=["0.32.14"])
+        for loaded, context in ((["other"], "much"), ([None], 2048), ([], 2048)):
+            double = self.double()
+            double.loaded, double.context_length = loaded, context
+            with self.subTest(loaded):
+                if context == "much":
+                    self.assertRaisesRegex(ServerError, "context_length is 'much'", self.model(double).running)
+                else:
+                    self.assertIsNone(self.model(double).running()[0])
+
+    def test_a_place_that_holds_no_file_is_told_before_anything_is_asked(self):
+        double, folder = self.double(), self.out.parent
+        (folder / "folder").mkdir()
+        for out in ("", ".", "/", os.devnull, folder / "folder", folder / "nowhere" / "x.json"):
+            with self.subTest(out):
+                status, _, _ = self.command(double, "--out", str(out))
+                self.assertIsInstance(status, InputError)
+        self.assertEqual((double.chats, [path.name for path in folder.iterdir()]), ([], ["folder"]))
+
     def test_other_models_that_are_loaded_are_told(self):
         double = self.double()
         double.loaded = [double.tag, "other:7b"]
@@ -93,25 +120,60 @@ class Refused(Recording):
 
 class JournalFile(Recording):
     def test_two_runs_never_share_a_journal(self):
-        with answer_record.open_journal(self.out), self.assertRaisesRegex(InputError, "another run is recording"):
-            answer_record.open_journal(self.out)
+        with answer_journal.open_journal(self.out), self.assertRaisesRegex(InputError, "another run is recording"):
+            answer_journal.open_journal(self.out)
 
     def test_a_damaged_line_is_named_and_nothing_is_changed(self):
         path = self.out.with_name("answer-result.journal.jsonl")
-        line = (
-            json.dumps({"kind": "answer", "strategy": "s", "case": "c", "seed": 1, "request": "r", "entry": {}}) + "\n"
-        )
+        entry = {"seed": 1, "incomplete": "stopped_stream"}
+        good = {"kind": "answer", "strategy": "s", "case": "c", "seed": 1, "request": "r", "entry": entry}
+        line = json.dumps(good) + "\n"
+
+        def changed(**fields):
+            return line.replace('"c"', '"d"') + json.dumps({**good, **fields}) + "\n"
+
         for data, says in (
-            (line + "{}\n", "line 2"),
+            (line + "{}\n", "line 2: no line"),
             (line + line, "line 2: a second answer"),
-            ("\n", "line 1"),
-            (line.replace("answer", "other"), "line 1"),
-            (line.replace("{}", "[]"), "no entry"),
+            ("\n", "line 1: not JSON"),
+            (changed(kind="other"), "line 2: no line"),
+            (changed(kind=[]), "line 2: no line"),
+            (changed(strategy=[1]), "line 2: no line"),
+            (changed(seed="1"), "line 2: no line"),
+            (changed(request=None), "line 2: no line"),
+            (changed(kind="aside"), "line 2: no reason"),
+            (changed(entry=[]), "line 2 is no entry"),
+            (changed(entry={}), "line 2: seed is missing"),
+            (changed(entry={"seed": 1}), "line 2: answer is missing"),
+            (changed(entry={"seed": 1, "incomplete": ""}), "line 2: incomplete is missing"),
+            (changed(entry={**entry, "seed": 2}), "line 2: an entry of another seed"),
+            (line + "\udc80\n", "line 2: not UTF-8"),
         ):
-            path.write_text(data, encoding="utf-8")
+            data = data.encode("utf-8", "surrogateescape")
+            path.write_bytes(data)
             with self.subTest(says), self.assertRaisesRegex(InputError, says):
                 Journal(path)
-            self.assertEqual(path.read_text(encoding="utf-8"), data)
+            self.assertEqual(path.read_bytes(), data)
+
+    def test_a_file_of_somebody_elses_is_left_as_it_is(self):
+        path = self.out.with_name("answer-result.journal.jsonl")
+        for data in (b"Notes of last week", b'{"a": 1}', b"# To do\n- record", b"[]\n"):
+            path.write_bytes(data)
+            with self.subTest(data), self.assertRaisesRegex(InputError, "move the"):
+                Journal(path)
+            self.assertEqual(path.read_bytes(), data)
+
+    def test_what_a_power_cut_leaves_at_the_end_is_cut_off(self):
+        path = self.out.with_name("answer-result.journal.jsonl")
+        entry = {"seed": 1, "incomplete": "stopped_stream"}
+        with Journal(path) as journal:
+            journal.add_answer(("s", "c", 1, "r"), entry)
+        whole = path.read_bytes()
+        for torn in (b"{", b'{"kind": "ans', b"\0" * 4096):
+            path.write_bytes(whole + torn)
+            with self.subTest(torn[:9]), Journal(path) as journal:
+                journal.add_answer(("s", "d", 1, "r"), entry)
+            self.assertEqual(path.read_bytes(), whole + whole.replace(b'"c"', b'"d"'))
 
     def test_a_full_disk_leaves_whole_lines_and_one_clear_line(self):
         double = self.double()
@@ -131,7 +193,8 @@ class JournalFile(Recording):
         self.assertEqual((len(answers), raised), (10, None))
 
     def test_odd_text_comes_back_as_it_was(self):
-        entry = {"seed": 1, "answer": '\ud83d\u2028 \x00 naïve \u202e\r\n"', "tool_calls": []}
+        entry = {"seed": 1, "answer": '\ud83d\u2028 \x00 naïve \u202e\r\n"', "tool_calls": [], "done_reason": "stop"}
+        entry |= {"prompt_tokens": 1, "answer_tokens": 1}
         path = self.out.with_name("odd.journal.jsonl")
         with Journal(path) as journal:
             journal.add_answer(("s", "c", 1, "r"), entry)
