@@ -7,7 +7,7 @@ system reminders are no turns. Lines of sub-agents among others (isSidechain) ar
 
 import re
 
-from compaction.session_log import compaction, event, own_words, text_of, whole
+from compaction.session_log import CONTINUED, compaction, event, own_words, text_of, whole
 
 QUIET = {
     "progress",
@@ -34,7 +34,6 @@ REFUSED = ("The user doesn't want to proceed with this tool use", "Permission fo
 SAID = "the user said:"
 AFTER_SAID = "\n\nNote: The user's next message"
 ANSWERED = ("User has answered your questions", "Your questions have been answered")
-CONTINUED = "This session is being continued from a previous conversation"
 COMMAND = re.compile(r"\s*<command-(?:name|message|args)>")
 ARGS = re.compile(r"<command-args>(.*?)</command-args>", re.DOTALL)
 SHELL = re.compile(r"\s*<bash-input>(.*?)</bash-input>", re.DOTALL)

@@ -10,7 +10,7 @@ import re
 
 from compaction.session_log import compaction, event, own_words, text_of, whole
 
-LINES = {"session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state"}
+LINES = set("session_meta response_item event_msg turn_context compacted world_state inter_agent_communication".split())
 CALLS = {
     "function_call": "arguments",
     "custom_tool_call": "input",
@@ -21,46 +21,17 @@ CALLS = {
 }
 OUTPUTS = {"function_call_output", "custom_tool_call_output", "local_shell_call_output", "tool_search_output"}
 # What the response items tell again, or what is no part of the conversation.
-QUIET = {
-    "agent_message",
-    "agent_message_delta",
-    "agent_reasoning",
-    "agent_reasoning_raw_content",
-    "agent_reasoning_section_break",
-    "token_count",
-    "task_started",
-    "task_complete",
-    "turn_started",
-    "turn_complete",
-    "exec_command_begin",
-    "exec_command_end",
-    "exec_command_output_delta",
-    "patch_apply_begin",
-    "patch_apply_end",
-    "web_search_begin",
-    "web_search_end",
-    "mcp_tool_call_begin",
-    "mcp_tool_call_end",
-    "turn_diff",
-    "plan_update",
-    "session_configured",
-    "background_event",
-    "stream_error",
-    "error",
-    "warning",
-    "entered_review_mode",
-    "exited_review_mode",
-    "item_started",
-    "item_completed",
-    "thread_name_updated",
-    "view_image_tool_call",
-    "image_generation_end",
-    "collab_agent_spawn_end",
-    "collab_waiting_end",
-    "collab_close_end",
-    "collab_agent_interaction_end",
-    "thread_settings_applied",
-}
+QUIET = set(
+    "agent_message agent_message_delta agent_reasoning agent_reasoning_raw_content agent_reasoning_section_break "
+    "token_count task_started task_complete turn_started turn_complete exec_command_begin exec_command_end "
+    "exec_command_output_delta patch_apply_begin patch_apply_end web_search_begin web_search_end mcp_tool_call_begin "
+    "mcp_tool_call_end turn_diff plan_update session_configured background_event stream_error error warning "
+    "entered_review_mode exited_review_mode item_started item_completed thread_name_updated view_image_tool_call "
+    "image_generation_begin image_generation_end collab_agent_spawn_end collab_waiting_end collab_close_end "
+    "collab_agent_interaction_end collab_resume_end thread_settings_applied thread_goal_updated sub_agent_activity "
+    "guardian_assessment dynamic_tool_call_request dynamic_tool_call_response hook_started hook_completed model_reroute "
+    "undo_started undo_completed deprecation_notice shutdown_complete terminal_interaction".split()
+)
 SHELL = re.compile(r"\s*<user_shell_command>\s*<command>(.*?)</command>", re.DOTALL)
 KINDS = {"user_instructions", "environment_context"}  # user_message of old versions that no user typed
 
@@ -120,7 +91,7 @@ class Reader:
         self.own_id = self.parent = None
         self.by_agent = self.in_copy = False
         self.typed_seen = False  # an event_msg user_message was seen: then only those are turns
-        self.waiting = None  # (time, words) of a user-role item that no user_message has confirmed yet
+        self.waiting = []  # (time, words, line) of user-role items that no user_message has confirmed yet
         self.compacted_before = False
 
     def read(self, record):
@@ -156,10 +127,9 @@ class Reader:
         self.tally.copied = self.in_copy and str(self.parent).lower() in self.tally.known_sessions
 
     def flush(self):
-        """The waiting user-role item: a turn only in files that have no user_message lines at all."""
-        if self.waiting is not None:
-            time, words, place = self.waiting
-            self.waiting = None
+        """The waiting user-role items: turns only in files that have no user_message lines at all."""
+        waiting, self.waiting = self.waiting, []
+        for time, words, place in waiting:
             if self.typed_seen:
                 self.tally.left_out("text under the user's role that no user typed", place)
             else:
@@ -173,62 +143,72 @@ class Reader:
     def item(self, payload, time):
         kind = payload.get("type")
         if kind == "message" and payload.get("role") == "user":
-            yield from self.flush()
-            text = text_of(payload.get("content"), self.tally)
-            ran = SHELL.match(text)
-            if ran:
-                yield event("user", time, content=ran.group(1).strip(), origin="shell")
-                self.tally.left_out("output of a command that the user ran")
-            elif own_words(text).strip():
-                self.waiting = (time, own_words(text), self.tally.place)
-            else:
-                self.tally.left_out("text that the tool put under the user's role")
+            yield from self.under_users_role(text_of(payload.get("content"), self.tally), time)
+            return
+        # No flush for these: they stand between the user's item and the line that confirms it.
+        if kind == "message" and payload.get("role") != "assistant":
+            self.tally.left_out(f"message of role {payload.get('role')}")
             return
         yield from self.flush()
-        if kind == "message" and payload.get("role") == "assistant":
+        if kind == "message":
             text = text_of(payload.get("content"), self.tally)
             if text.strip():
                 yield event("assistant", time, content=text)
             else:
                 self.tally.left_out("empty text")
-        elif kind == "message":
-            self.tally.left_out(f"message of role {payload.get('role')}")
         elif kind in CALLS:
             yield event(
                 "tool_call",
                 time,
                 name=payload.get("name") or kind.removesuffix("_call"),
                 arguments=arguments(payload.get(CALLS[kind])),
-                call_id=payload.get("call_id"),
+                call_id=payload.get("call_id") or (payload.get("id") if kind == "local_shell_call" else None),
             )
         elif kind in OUTPUTS:
             yield event("tool_result", time, content=output(payload, self.tally), call_id=payload.get("call_id"))
-        elif kind in ("reasoning", "ghost_snapshot"):
-            self.tally.left_out(kind)
+        elif kind in ("reasoning", "ghost_snapshot", "agent_message", "additional_tools"):
+            self.tally.left_out("message of another agent" if kind == "agent_message" else kind)
         elif kind in ("compaction", "compaction_summary", "context_compaction"):
             yield compaction(None, time)
         else:
             self.tally.unread(f"response item of unknown type {kind!r}")
 
+    def under_users_role(self, text, time):
+        """A command that the user ran is a turn; other words wait for the line that says that the user typed them."""
+        ran = SHELL.match(text)
+        if ran:
+            yield event("user", time, content=ran.group(1).strip(), origin="shell")
+            self.tally.left_out("output of a command that the user ran")
+        elif own_words(text).strip():
+            self.waiting.append((time, own_words(text), self.tally.place))
+        else:
+            self.tally.left_out("text that the tool put under the user's role")
+
+    def typed(self, payload, time):
+        """The event of a user_message, which confirms the user-role item with the same words."""
+        if not isinstance(payload.get("message"), str):
+            self.tally.unread("user_message without text")
+            return
+        for field in ("images", "local_images"):
+            for _ in payload.get(field) or []:
+                self.tally.left_out("image from the user")
+        words = own_words(payload["message"])
+        if payload.get("kind") in KINDS or not words.strip():
+            empty = not payload["message"].strip()
+            self.tally.left_out("empty text" if empty else "text that the tool put under the user's role")
+            return
+        self.typed_seen = True
+        same = [item for item in self.waiting if item[1].strip() == words.strip()]
+        if same:
+            self.waiting.remove(same[-1])
+        yield from self.flush()
+        yield self.user(words, time)
+
     def message(self, payload, time):
         kind = payload.get("type")
         if kind == "user_message":
-            words = payload.get("message")
-            if not isinstance(words, str):
-                self.tally.unread("user_message without text")
-            elif payload.get("kind") in KINDS or not own_words(words).strip():
-                self.tally.left_out("text that the tool put under the user's role")
-            else:
-                self.typed_seen = True
-                if self.waiting is not None and self.waiting[1].strip() == words.strip():
-                    self.waiting = None
-                yield from self.flush()
-                for field in ("images", "local_images"):
-                    for _ in payload.get(field) or []:
-                        self.tally.left_out("image from the user")
-                yield self.user(own_words(words), time)
-            return
-        if kind == "context_compacted":
+            yield from self.typed(payload, time)
+        elif kind == "context_compacted":
             if not self.compacted_before:
                 yield compaction(None, time)
             self.compacted_before = False
@@ -238,6 +218,7 @@ class Reader:
             yield event("interrupted")
         elif kind == "thread_rolled_back":
             self.tally.note("turns that the user took back (still in the log)")
+            yield event("interrupted")
         elif kind in QUIET:
             self.tally.left_out(f"{kind} message")
         else:
@@ -259,6 +240,8 @@ class Reader:
         if encrypted or not (isinstance(summary, str) and summary.strip()):
             yield compaction(None, time, messages)
             return
+        if not history:
+            self.tally.note("compaction that does not record which messages it kept beside its summary")
         if not any(summary in m["content"] for m in messages):
             messages.append({"role": "user", "content": summary})
         yield compaction(summary, time, messages)

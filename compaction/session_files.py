@@ -7,38 +7,23 @@ import json
 from pathlib import Path
 
 from command import InputError
-from compaction import session_agents, session_claude, session_codex, session_documents
+from compaction import session_claude, session_codex, session_copilot, session_documents, session_gemini, session_pi
 from compaction.session_lines import digest, read_lines
 from compaction.session_log import SHAPE_ERRORS, Tally
 
-# name: (can this value be one of its lines, id of the session in a line, what identifies a line, events of the lines)
+# Tools that write JSON lines. Each module has is_record(value), session_id(record), identity(record), events(records, tally).
 FORMATS = {
-    "Claude Code": (
-        session_claude.is_record,
-        session_claude.session_id,
-        session_claude.identity,
-        session_claude.events,
-    ),
-    "Codex": (session_codex.is_record, session_codex.session_id, session_codex.identity, session_codex.events),
-    "Copilot CLI": (
-        session_agents.copilot_is_record,
-        session_agents.copilot_session_id,
-        session_agents.copilot_identity,
-        session_agents.copilot_events,
-    ),
-    "pi": (
-        session_agents.pi_is_record,
-        session_agents.pi_session_id,
-        session_agents.pi_identity,
-        session_agents.pi_events,
-    ),
+    "Claude Code": session_claude,
+    "Codex": session_codex,
+    "Copilot CLI": session_copilot,
+    "pi": session_pi,
 }
 
 
 def fits(value, name):
     """Whether a value can be a record of a format; a shape that the question itself fails on is none."""
     try:
-        return isinstance(value, dict) and bool(FORMATS[name][0](value))
+        return isinstance(value, dict) and bool(FORMATS[name].is_record(value))
     except SHAPE_ERRORS:
         return False
 
@@ -46,7 +31,7 @@ def fits(value, name):
 def session_of(value, name):
     """The session id in a record, or None."""
     try:
-        found = FORMATS[name][1](value)
+        found = FORMATS[name].session_id(value)
     except SHAPE_ERRORS:
         return None
     return found if isinstance(found, str) else None
@@ -101,7 +86,7 @@ def look(path):
     found = {"path": path, "format": None, "session": session, "bytes": path.stat().st_size, "document": None}
     if names:
         return {**found, "format": max(sorted(names), key=names.get)}
-    if len(ahead) > 1:
+    if len(ahead) > 1 and not begins_as_list(path):
         found["document"] = "lines"
         if any(isinstance(v, dict) and ("projectHash" in v or v.get("type") == "gemini") for v in ahead):
             header = next((v for v in ahead if isinstance(v, dict) and isinstance(v.get("sessionId"), str)), {})
@@ -111,6 +96,12 @@ def look(path):
     value = read_document(path)
     name = session_documents.document_format(value)
     return {**found, "format": name, "session": session_documents.document_id(value), "document": name and "whole"}
+
+
+def begins_as_list(path):
+    """Whether a file begins like one JSON list: its entries may stand one a line, and are no lines of their own."""
+    with open(path, "rb") as file:
+        return file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
 
 
 def read_document(path):
@@ -130,11 +121,11 @@ def raw_conversations(seen, tally, before):
         return session_documents.conversations(value, name)
     if seen["document"] == "lines":
         records = list(read_lines(path, tally, lambda value: True))
-        value = session_documents.gemini_fold(records, tally) if name == "Gemini CLI" else [v for _, v in records]
+        value = session_gemini.fold(records, tally) if name == "Gemini CLI" else [v for _, v in records]
         return session_documents.conversations(value, name)
-    _, _, identity, events = FORMATS[name]
+    tool = FORMATS[name]
     records = read_lines(path, tally, lambda value: fits(value, name))
-    return [("", lambda tally: events(once(records, identity, tally, before), tally))]
+    return [("", lambda tally: tool.events(once(records, tool.identity, tally, before), tally))]
 
 
 def once(records, identity, tally, before):
@@ -172,7 +163,7 @@ def stored_before(seen, before):
         return digest(read_document(seen["path"])) in before
     if seen["document"] == "lines":
         return False
-    identity, mine, quiet = FORMATS[seen["format"]][2], set(), Tally()
+    identity, mine, quiet = FORMATS[seen["format"]].identity, set(), Tally()
     for _ in once(read_lines(seen["path"], quiet, lambda value: fits(value, seen["format"])), identity, quiet, mine):
         pass
     return bool(mine) and mine <= before

@@ -107,6 +107,18 @@ def number(conversation_id, raw_events, tally):
         tally.note("call without a result", place)
 
 
+def each(messages, tally):
+    """The messages of a document that are objects, the place set to each one's number."""
+    if not isinstance(messages, list):
+        tally.unread("conversation without a list of messages")
+        return
+    for tally.place, message in enumerate(messages, 1):
+        if isinstance(message, dict):
+            yield message
+        else:
+            tally.unread("message that is no object")
+
+
 SHAPE_ERRORS = (AttributeError, TypeError, KeyError, ValueError, IndexError)
 
 
@@ -165,7 +177,7 @@ def text_of(content, tally):
     for block in content:
         text = block if isinstance(block, str) else block_text(block)
         if text is None:
-            kind = block.get("type") if isinstance(block, dict) else type(block).__name__
+            kind = block.get("type") or next(iter(block), "empty") if isinstance(block, dict) else type(block).__name__
             tally.left_out(f"block without text: {kind}")
         else:
             parts.append(text)
@@ -186,15 +198,18 @@ TAGS = (
     "system-reminder|system_reminder|local-command-stdout|local-command-stderr|local-command-caveat|bash-stdout|"
     "bash-stderr|task-notification|ide_opened_file|ide_selection|ide_diagnostics|user-prompt-submit-hook|"
     "environment_context|environment_details|user_instructions|subagent_notification|turn_aborted|skill|hook_context|"
-    "current_datetime|teammate-message|command-message|command-contents|permissions_instructions|INSTRUCTIONS"
+    "current_datetime|teammate-message|session_context|explicit_instructions|file_content|folder_content|url_content|"
+    "command-message|command-contents|permissions_instructions|INSTRUCTIONS"
 )
 INJECTED = re.compile(rf"<({TAGS})(?:\s[^<>]*)?>.*?</\1>", re.DOTALL)
 MACHINE = re.compile(
     r"\s*(?:# AGENTS\.md instructions|# CLAUDE\.md|Caveat: The messages below were generated|"
+    r"This is the Gemini CLI\. We are setting up the context|Here is the user's editor context|System: Please continue\.|"
     r"Stop hook feedback:|SessionStart:\S* hook|\[SYSTEM NOTIFICATION)"
 )
 
 
+CONTINUED = "This session is being continued from a previous conversation"  # how a summary begins in two tools
 EDITOR_REQUEST = re.compile(r"\A# Context from my IDE setup:.*?^## My request for \w+:\s*", re.DOTALL | re.MULTILINE)
 
 

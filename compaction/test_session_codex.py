@@ -253,6 +253,38 @@ class CodexRollout(unittest.TestCase):
         events = self.read(c.meta(NEW), c.typed("go"), c.call("c1", "f", '{"x": NaN}'))
         self.assertEqual(json.dumps(events[1]["arguments"], allow_nan=False), '{"x": "NaN"}')
 
+    def test_an_unknown_tag_under_the_users_role_is_no_turn_where_typed_words_are_told(self):
+        c = Codex()
+        lines = [
+            c.item("developer", "rules"),
+            c.item("user", "<new_kind_of_context>x</new_kind_of_context>"),
+            c.item("developer", "more rules"),
+            *c.typed("fix it"),
+            c.item("assistant", "Done."),
+        ]
+        events, _, summary = imported({"one.jsonl": lines})
+        self.assertEqual(turns(events), ["fix it"])
+        self.assertEqual(summary["left_out"]["text under the user's role that no user typed"], 1)
+
+    def test_a_shell_call_without_a_call_id_is_joined_by_its_own(self):
+        c = Codex()
+        action = {"type": "exec", "command": ["ls"]}
+        lines = [
+            *c.typed("look"),
+            c.line("response_item", {"type": "local_shell_call", "id": "l1", "status": "completed", "action": action}),
+            c.output("l1", "a.py"),
+        ]
+        events, _, summary = imported({"one.jsonl": lines})
+        self.assertEqual((events[1]["call_id"], summary["noted"]), ("l1", {}))
+
+    def test_a_message_of_images_alone_is_counted_as_images(self):
+        c = Codex()
+        line = c.line(
+            "event_msg", {"type": "user_message", "message": "", "images": ["data:x"], "local_images": ["/a.png"]}
+        )
+        _, _, summary = imported({"one.jsonl": [*c.typed("look"), line]})
+        self.assertEqual(summary["left_out"], {"empty text": 1, "image from the user": 2})
+
 
 if __name__ == "__main__":
     unittest.main()

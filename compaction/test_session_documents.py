@@ -1,120 +1,9 @@
-"""Tests of session_documents.py: Gemini CLI, SWE-agent, Cline SDK and OpenAI messages."""
+"""Tests of session_documents.py and session_chat.py."""
 
 import json
 import unittest
 
 from compaction.session_doubles import imported, told, turns
-
-
-def gemini(n, kind, content, **fields):
-    return {"id": f"g{n}", "timestamp": f"2026-02-03T10:00:{n:02d}.000Z", "type": kind, "content": content, **fields}
-
-
-CALL = {
-    "id": "w1",
-    "name": "write_file",
-    "args": {"file_path": "a.md"},
-    "status": "success",
-    "result": [{"functionResponse": {"id": "w1", "response": {"output": "written"}}}],
-}
-
-
-class Gemini(unittest.TestCase):
-    MESSAGES = [
-        gemini(1, "user", "write it"),
-        gemini(2, "gemini", "I write.", toolCalls=[CALL]),
-        gemini(3, "info", "Update available"),
-        gemini(4, "gemini", "Done."),
-    ]
-    TOLD = [
-        (1, 0, "user", "write it"),
-        (1, 1, "assistant", "I write."),
-        (1, 1, "tool_call", "write_file"),
-        (1, 1, "tool_result", "written"),
-        (1, 2, "assistant", "Done."),
-    ]
-
-    def test_a_document_is_read(self):
-        events, _, summary = imported(
-            {"one.json": json.dumps({"sessionId": "s", "projectHash": "h", "messages": self.MESSAGES}, indent=2)}
-        )
-        self.assertEqual(told(events), self.TOLD)
-        self.assertEqual(summary["left_out"], {"info message": 1})
-
-    def test_lines_that_rewrite_a_message_give_the_same_events(self):
-        early = {**self.MESSAGES[1], "toolCalls": [{**CALL, "result": None}]}
-        lines = [
-            {"sessionId": "s", "projectHash": "h", "startTime": "x"},
-            self.MESSAGES[0],
-            early,
-            *self.MESSAGES[1:],
-            {"$set": {"summary": "x"}},
-        ]
-        events, _, summary = imported({"one.jsonl": lines})
-        self.assertEqual(told(events), self.TOLD)
-        self.assertEqual(summary["by_file"][0]["format"], "Gemini CLI")
-
-
-class SweAgent(unittest.TestCase):
-    def test_call_ids_that_are_used_again_join_each_result_to_the_last_call(self):
-        def call(command):
-            return {
-                "role": "assistant",
-                "content": "Next.",
-                "action": command,
-                "message_type": "action",
-                "tool_calls": [
-                    {
-                        "id": "c1",
-                        "type": "function",
-                        "function": {"name": "bash", "arguments": json.dumps({"command": command})},
-                    }
-                ],
-            }
-
-        history = [
-            {"role": "system", "content": "You work."},
-            {"role": "user", "content": "Solve it.", "message_type": "observation"},
-            {"role": "user", "content": "Here is how.", "is_demo": True},
-            call("ls"),
-            {"role": "tool", "content": "a.py", "tool_call_ids": ["c1"]},
-            call("cat a.py"),
-            {"role": "tool", "content": "x", "tool_call_ids": ["c1"]},
-        ]
-        events, _, summary = imported({"one.traj": json.dumps({"trajectory": [], "history": history, "info": {}})})
-        self.assertEqual(
-            told(events),
-            [
-                (1, 0, "user", "Solve it."),
-                (1, 1, "assistant", "Next."),
-                (1, 1, "tool_call", "bash"),
-                (1, 1, "tool_result", "a.py"),
-                (1, 2, "assistant", "Next."),
-                (1, 2, "tool_call", "bash"),
-                (1, 2, "tool_result", "x"),
-            ],
-        )
-        self.assertEqual(
-            (summary["noted"], summary["left_out"]), ({}, {"demonstration": 1, "message of role system": 1})
-        )
-
-    def test_output_under_the_users_role_is_a_result(self):
-        history = [
-            {"role": "system", "content": "You work."},
-            {"role": "user", "content": "Solve it."},
-            {"role": "assistant", "content": "I list.\n```\nls\n```", "action": "ls"},
-            {"role": "user", "content": "a.py"},
-        ]
-        events, _, _ = imported({"one.traj": json.dumps({"trajectory": [], "history": history, "info": {}})})
-        self.assertEqual(turns(events), ["Solve it."])
-        self.assertEqual(events[-1]["kind"], "tool_result")
-        self.assertEqual(events[-1]["call_id"], events[-2]["call_id"])
-
-    def test_steps_are_read_where_no_history_was_kept(self):
-        events, _, _ = imported(
-            {"one.traj": json.dumps({"trajectory": [{"thought": "I list.", "action": "ls", "observation": "a.py"}]})}
-        )
-        self.assertEqual([e["kind"] for e in events], ["assistant", "tool_call", "tool_result"])
 
 
 class Chat(unittest.TestCase):
@@ -196,6 +85,59 @@ class Chat(unittest.TestCase):
             {"one.json": json.dumps([{"role": "user", "content": "hi"}, {"role": "oracle", "content": "x"}, "x"])}
         )
         self.assertEqual(summary["unread"], {"message of unknown role 'oracle'": 1, "message that is no object": 1})
+
+    def test_a_list_with_one_message_a_line_is_a_document(self):
+        text = "[\n" + ",\n".join(json.dumps({"role": "user", "content": c}) for c in "abc") + "\n]\n"
+        events, _, summary = imported({"one.json": text})
+        self.assertEqual((turns(events), summary["unread"]), (["a", "b", "c"], {}))
+
+    def test_lines_with_a_conversation_each_are_conversations(self):
+        lines = [{"messages": [{"role": "user", "content": c}]} for c in "ab"]
+        events, _, _ = imported({"one.jsonl": lines})
+        self.assertEqual([(e["conversation_id"], e["content"]) for e in events], [("one-0", "a"), ("one-1", "b")])
+
+    def test_results_of_tau2_bench_and_the_calls_of_its_user(self):
+        messages = [
+            {"role": "user", "content": "refund"},
+            {"role": "assistant", "content": None, "tool_calls": [{"id": "c1", "name": "find", "arguments": {"a": 1}}]},
+            {"role": "tool", "tool_messages": [{"role": "tool", "id": "c1", "content": "found"}]},
+            {"role": "user", "content": "wait", "tool_calls": [{"id": "u1", "name": "toggle", "arguments": {}}]},
+            {"role": "tool", "id": "u1", "content": "on", "requestor": "user"},
+        ]
+        value = {"tasks": [], "simulations": [{"id": "s", "task_id": "3", "messages": messages}]}
+        events, _, summary = imported({"t.json": json.dumps(value)})
+        self.assertEqual(
+            told(events),
+            [
+                (1, 0, "user", "refund"),
+                (1, 1, "tool_call", "find"),
+                (1, 1, "tool_result", "found"),
+                (2, 1, "user", "wait"),
+            ],
+        )
+        self.assertEqual(events[0]["conversation_id"], "t-3-0")
+        self.assertEqual(summary["left_out"], {"call that the user made": 1, "result of a call that the user made": 1})
+
+    def test_the_document_of_an_older_copilot_cli_is_read(self):
+        messages = [{"role": "user", "content": "<current_datetime>x</current_datetime>\n\nfix it"}]
+        events, _, summary = imported({"s.json": json.dumps({"sessionId": "x", "chatMessages": messages})})
+        self.assertEqual((turns(events), summary["by_file"][0]["format"]), (["fix it"], "Copilot CLI"))
+
+    def test_the_document_of_the_first_codex_is_read(self):
+        items = [
+            {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "fix it"}]},
+            {"type": "local_shell_call", "id": "l1", "call_id": None, "action": {"command": ["ls"]}},
+            {"type": "local_shell_call_output", "call_id": "l1", "output": "a.py"},
+            "torn",
+        ]
+        events, _, summary = imported({"r.json": json.dumps({"session": {"id": "s"}, "items": items})})
+        self.assertEqual([e["kind"] for e in events], ["user", "tool_call", "tool_result"])
+        self.assertEqual(events[1]["call_id"], events[2]["call_id"])
+        self.assertEqual(summary["unread"], {"message that is no object": 1})
+
+    def test_headings_of_a_user_are_only_taken_for_a_tools_where_that_tool_wrote_the_file(self):
+        events, _, _ = imported({"one.json": json.dumps([{"role": "user", "content": "# TODO LIST\nship it"}])})
+        self.assertEqual(len(events), 1)
 
 
 if __name__ == "__main__":
