@@ -63,14 +63,22 @@ class RecordedReport(unittest.TestCase):
         cls.recorded = json.loads(RECORDED.read_text(encoding="utf-8"))
         cls.report = run()
 
-    def test_a_fresh_run_of_the_script_differs_from_the_recorded_result(self):
-        done = subprocess.run([sys.executable, ROOT / "evaluate.py"], capture_output=True, check=True)
+    def script(self, seed, folder, locale):
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "LC_ALL": locale, "PYTHONUTF8": "0"}
+        return subprocess.run(
+            [sys.executable, ROOT / "evaluate.py"], cwd=folder, env=environment, capture_output=True, check=True
+        )
+
+    def test_a_fresh_run_differs_from_the_recorded_result_or_with_hash_seed_folder_and_locale(self):
+        with tempfile.TemporaryDirectory() as elsewhere:
+            done, again = self.script("1", ROOT, "C"), self.script("2", elsewhere, "C.UTF-8")
+        self.assertEqual(done.stdout, again.stdout)
         fresh = json.loads(done.stdout)
         self.assertEqual(list(fresh), list(self.recorded))
-        self.assertEqual(
-            {name: value for name, value in fresh.items() if name != "environment"},
-            {name: value for name, value in self.recorded.items() if name != "environment"},
-        )
+        for report in (fresh, self.report):  # the script's and the one of this process
+            for name in self.recorded:
+                if name != "environment":
+                    self.assertEqual(report[name], self.recorded[name], name)
         self.assertIn(b"held_out", done.stderr)
 
     def test_the_recorded_hashes_are_of_other_files(self):
@@ -112,17 +120,6 @@ class RecordedReport(unittest.TestCase):
         changed = [case for case, row in rows.items() if row != recorded_row("notes", case)]
         self.assertEqual(changed, ["held-pronoun", "held-buried"])
         self.assertEqual(rows["held-pronoun"]["required_found"], 0)
-
-    def test_another_hash_seed_folder_or_locale_changes_a_byte(self):
-        outputs = set()
-        with tempfile.TemporaryDirectory() as elsewhere:
-            for seed, folder, locale in (("1", ROOT, "C"), ("2", elsewhere, "C.UTF-8")):
-                environment = {**os.environ, "PYTHONHASHSEED": seed, "LC_ALL": locale, "PYTHONUTF8": "0"}
-                done = subprocess.run(
-                    [sys.executable, ROOT / "evaluate.py"], cwd=folder, env=environment, capture_output=True, check=True
-                )
-                outputs.add(done.stdout)
-        self.assertEqual(len(outputs), 1)
 
     def test_a_control_token_in_a_text_is_run(self):
         for field, value in (("current", "What <turn|> now?"), ("instructions", "<bos>"), ("history", "<|turn>model")):
