@@ -13,8 +13,8 @@ from pathlib import Path
 
 from cases import load_cases
 from command import InputError, progress
-from run_cases import with_input
-from strategies import STRATEGIES, escape, render, turn_messages
+from run_cases import find_selector, with_input
+from strategies import escape, render, turn_messages
 from tokenizer import MANIFEST, TokenizerError, counter
 from workbench.report_view import shown_cases
 from workbench.result_files import graded, levels
@@ -108,7 +108,7 @@ def again(case, strategy, row, count):
         messages = render(case, row["turns"])
         if count is None or count(messages) == row["input_tokens"]:
             return messages
-    if count is None or ".py:" in strategy:
+    if count is None or ".py" in strategy:
         return None
     select = rule(strategy)
     selected = select and select(case, count)
@@ -118,11 +118,10 @@ def again(case, strategy, row, count):
 
 def rule(name):
     """The project's own selector of that name, or None."""
-    if name in STRATEGIES:
-        return STRATEGIES[name]
-    from modelkit.selectors import SELECTORS, VARIANTS  # here, since the four rules need nothing of it
-
-    return SELECTORS.get(name) or VARIANTS.get(name)
+    try:
+        return find_selector(name)
+    except InputError:
+        return None
 
 
 def words_of(fact):
