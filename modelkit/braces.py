@@ -16,8 +16,8 @@ _STRING = re.compile(STRING, re.DOTALL)
 _MARKS = re.compile(r'\\+"?|[{}"]')
 _OBJECT_BEGINS = re.compile(r"""\{\s*+(?:["'“”„‘’`/#]|[\w$.+-]++\s*+:|[\w$]*+\Z)""")
 _HIDES_BRACES = re.compile(r"""['“”„‘’`#]|//|/\*""")
-_KEY = re.compile(r"""["'“”’`]\s*+:\s*+\Z""")
-_KEY_REACH = 200  # characters before a brace in which its key is looked for: more white space than anyone writes
+_KEY = re.compile(r"""(?:\A|[,{\[])\s*+["'“”’`][^"'“”’`]*+["'“”’`]\s*+:\s*+\Z""")
+_KEY_REACH = 200  # characters before a brace in which its key is looked for
 _NEXT = re.compile(r"\s*+(.)?", re.DOTALL)
 
 
@@ -76,7 +76,8 @@ def with_places(text):
 
     It stands in a list when it comes right after [, when brackets are open and a comma comes before it or ] after it,
     and when the candidate before it did and no ] came since. It stands in an object whose braces nobody could match
-    when it comes right after a quoted key and its colon.
+    when it comes right after a quoted key and its colon, and the key after a comma, a bracket or nothing: `the JSON
+    for "x": {...}` is prose.
     """
     done, depth, listed = 0, 0, False
     for start, end in candidates(text):
@@ -85,7 +86,7 @@ def with_places(text):
         before, after = gap.rstrip()[-1:], _NEXT.match(text, end or len(text))[1]
         in_same_list = listed and "]" not in gap
         listed = in_same_list or before == "[" or (depth > 0 and (before == "," or after == "]"))
-        yield start, end, listed or bool(_KEY.search(gap[-_KEY_REACH:]))
+        yield start, end, listed or bool(_KEY.search(text, max(done, start - _KEY_REACH), start))
         done = end
 
 

@@ -87,8 +87,8 @@ def parse_reply(text):
     """(the object, what it took to read it), or (None, why there is none). Never raises.
 
     Candidates are tried in order and the first that parses and is not empty wins; an empty one is given only when
-    nothing else looked like an object. An object inside a list, or one that follows a quoted key and its colon, is a
-    part of something else and not taken for the one that was asked for.
+    nothing else looked like an object. An object inside a list, or under a key of an object that cannot be read, is
+    a part of something else and not taken for the one that was asked for.
     """
     value, took, _ = _read(text)
     return value, took

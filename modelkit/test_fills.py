@@ -28,7 +28,8 @@ class SingleMessages(unittest.TestCase):
                          [(0, 1), (0, 3), (0, 1), (1, 1), (1, 3), (1, 1)])
 
     def test_replies_that_come_to_stand_side_by_side_are_joined_by_an_empty_line(self):
-        given = case("harbour", {"user": "cats", "assistant": "harbour one"}, {"user": "dogs", "assistant": "harbour two"})
+        turns = [{"user": "cats", "assistant": f"harbour {number}"} for number in ("one", "two")]
+        given = case("harbour", *turns)
         messages = VARIANTS["bm25@message"](given, count)["messages"]
         self.assertEqual(messages[0], {"role": "assistant", "content": "harbour one\n\nharbour two"})
 
@@ -63,7 +64,8 @@ class DatesOnce(unittest.TestCase):
         self.assertEqual(len(self.shown(self.dated(1, 1, room=room - 1), [1, 0])), 1)
 
     def test_turns_without_a_date_stay_as_they_are(self):
-        given = case("harbour", "[day 1] harbour", {"user": "harbour", "assistant": "", "session": "1", "date": "day 1"})
+        turn = {"user": "harbour", "assistant": "", "session": "1", "date": "day 1"}
+        given = case("harbour", "[day 1] harbour", turn)
         self.assertEqual(self.shown(given, [1, 0]), ["[day 1] harbour", "harbour"])
 
 

