@@ -9,33 +9,19 @@ import re
 
 from compaction.session_log import CONTINUED, compaction, event, own_words, text_of, whole
 
-QUIET = {
-    "progress",
-    "file-history-snapshot",
-    "summary",
-    "custom-title",
-    "ai-title",
-    "agent-name",
-    "agent-color",
-    "tag",
-    "last-prompt",
-    "mode",
-    "permission-mode",
-    "pr-link",
-    "worktree-state",
-    "speculation-accept",
-    "content-replacement",
-    "attribution-snapshot",
-    "task-summary",
-    "started",
-    "result",
-}
+QUIET = set(
+    "progress file-history-snapshot file-history-delta summary custom-title ai-title agent-name agent-color agent-setting "
+    "tag last-prompt mode permission-mode pr-link worktree-state relocated frame-link bridge-session fork-context-ref "
+    "speculation-accept content-replacement attribution-snapshot task-summary started result marble-origami-commit "
+    "marble-origami-snapshot".split()
+)
 REFUSED = ("The user doesn't want to proceed with this tool use", "Permission for this tool use was denied")
 SAID = "the user said:"
 AFTER_SAID = "\n\nNote: The user's next message"
 ANSWERED = ("User has answered your questions", "Your questions have been answered")
 COMMAND = re.compile(r"\s*<command-(?:name|message|args)>")
 ARGS = re.compile(r"<command-args>(.*?)</command-args>", re.DOTALL)
+INTERRUPTED = re.compile(r"\s*\[Request interrupted by user[^\]\n]*\]\s*")
 SHELL = re.compile(r"\s*<bash-input>(.*?)</bash-input>", re.DOTALL)
 
 
@@ -73,11 +59,15 @@ class Reader:
         self.boundary = None  # time of a compact_boundary whose summary has not come
         self.queued, self.delivered, self.told = [], [], []  # words queued; taken by the model; made events of
         self.reply = (None, set())  # message id and the texts seen in it
+        self.parents = set()  # lines that a typed line follows: one that is followed twice was gone back to
         self.sidechain = None  # whether the file begins inside a sub-agent: then it is that one's own conversation
 
     def read(self, record):
         kind = record.get("type")
         yield from self.before(record)
+        if self.sidechain and not record.get("isSidechain") and kind in ("user", "assistant"):
+            self.tally.note("lines of a sub-agent before the conversation's own, read as part of it")
+            self.sidechain = False
         if record.get("isSidechain") and not self.sidechain:
             self.tally.left_out("line of a sub-agent")
         elif kind == "user":
@@ -87,7 +77,7 @@ class Reader:
         elif kind == "system":
             yield from self.system(record)
         elif kind == "queue-operation":
-            yield from self.queue(record)
+            self.queue(record)
         elif kind == "attachment":
             yield from self.attachment(record)
         elif kind in QUIET:
@@ -113,7 +103,7 @@ class Reader:
         if self.boundary is not None:
             self.tally.note("compaction without a summary")
             yield compaction(None, self.boundary)
-        for time, words in self.delivered + self.queued:
+        for time, words in self.delivered + [item for item in self.queued if item[1]]:
             self.tally.note("queued words that no line says were sent")
             yield event("user", time, content=words, origin="queue")
 
@@ -123,7 +113,8 @@ class Reader:
             yield compaction(text_of(content, self.tally), self.boundary or time)
             self.boundary = None
             return
-        if record.get("isMeta"):
+        origin = record.get("origin")
+        if record.get("isMeta") or isinstance(origin, dict) and origin.get("kind") == "task-notification":
             self.tally.left_out("text that the tool put under the user's role")
             return
         if isinstance(content, str):
@@ -143,24 +134,32 @@ class Reader:
             else:
                 self.tally.unread(f"user block of unknown type {kind!r}")
         if words:
+            if self.went_back(record):
+                self.tally.note("turns that the user took back (still in the log)")
+                yield event("interrupted")
             yield from self.spoken("\n".join(words), time, self.sidechain)
+
+    def went_back(self, record):
+        """Whether a typed line follows a line that another typed one followed: the user went back there and said it anew."""
+        before, known = record.get("parentUuid"), len(self.parents)
+        self.parents.add(before)
+        return before is not None and len(self.parents) == known
 
     def text(self, text, time, words):
         """Events of one text block; the user's plain words are put into `words`."""
-        if text.startswith("[Request interrupted by user"):
+        mark = INTERRUPTED.match(text)
+        if mark:
             self.tally.left_out("mark of an interruption")
             yield event("interrupted")
-            return
+            text = text[mark.end() :]
+            if not text:
+                return
         shell = SHELL.match(text)
         if shell:
             yield event("user", time, content=shell.group(1), origin="shell")
             return
         if COMMAND.match(text):
-            args = ARGS.search(text)
-            if args and args.group(1).strip():
-                yield event("user", time, content=args.group(1).strip(), origin="command")
-            else:
-                self.tally.left_out("slash command without words")
+            yield from self.command(text, time)
             return
         own = own_words(text)
         if own.strip():
@@ -169,6 +168,13 @@ class Reader:
             self.tally.left_out("output of a command that the user ran")
         else:
             self.tally.left_out("text that the tool put under the user's role" if text.strip() else "empty text")
+
+    def command(self, text, time):
+        args = ARGS.search(text)
+        if args and args.group(1).strip():
+            yield event("user", time, content=args.group(1).strip(), origin="command")
+        else:
+            self.tally.left_out("slash command without words")
 
     def spoken(self, words, time, by_agent):
         for waiting in (self.queued, self.delivered):
@@ -240,26 +246,33 @@ class Reader:
                 self.tally.note("compaction without a summary")
                 yield compaction(None, self.boundary)
             self.boundary = record.get("timestamp") or ""
+        elif COMMAND.match(str(record.get("content"))):  # newer versions put slash commands here
+            yield from self.command(record["content"], record.get("timestamp"))
         else:
             self.tally.left_out(f"system line: {record.get('subtype')}")
 
     def queue(self, record):
-        """Queued words count when the model took them; what the user took back (popAll) was never said."""
-        operation, words = record.get("operation"), record.get("content")
-        if operation == "enqueue" and isinstance(words, str) and own_words(words).strip():
-            self.queued.append((record.get("timestamp"), own_words(words)))
+        """Queued words count when the model took them; what the user took back (popAll) was never said.
+
+        A notice of the tool keeps its place in the queue as "", so that taking it out takes no words of the user out.
+        """
+        operation, content = record.get("operation"), record.get("content")
+        if operation == "enqueue":
+            words = own_words(content) if isinstance(content, str) else ""
+            self.queued.append((record.get("timestamp"), words if words.strip() else ""))
+            if words.strip():
+                return
         elif operation in ("dequeue", "remove") and self.queued:
-            named = [item for item in self.queued if words is not None and item[1] == words]
+            named = [item for item in self.queued if isinstance(content, str) and item[1] == own_words(content)]
             taken = named[0] if named else self.queued[0]
             self.queued.remove(taken)
-            self.delivered.append(taken)
+            self.delivered += [taken] if taken[1] else []
         elif operation in ("popAll", "clear"):
-            for _ in self.queued:
-                self.tally.left_out("queued words that the user took back")
+            for _, words in self.queued:
+                if words:
+                    self.tally.left_out("queued words that the user took back")
             self.queued = []
-        else:
-            self.tally.left_out(f"queue operation without words: {operation}")
-        yield from ()
+        self.tally.left_out(f"queue operation: {operation}")
 
     def attachment(self, record):
         attached = record.get("attachment") or {}

@@ -194,12 +194,15 @@ def block_text(block):
     return None
 
 
-TAGS = (
-    "system-reminder|system_reminder|local-command-stdout|local-command-stderr|local-command-caveat|bash-stdout|"
-    "bash-stderr|task-notification|ide_opened_file|ide_selection|ide_diagnostics|user-prompt-submit-hook|"
-    "environment_context|environment_details|user_instructions|subagent_notification|turn_aborted|skill|hook_context|"
-    "current_datetime|teammate-message|session_context|explicit_instructions|file_content|folder_content|url_content|"
-    "command-message|command-contents|permissions_instructions|INSTRUCTIONS"
+TAGS = "|".join(
+    (
+        "system-reminder system_reminder local-command-stdout local-command-stderr local-command-caveat bash-stdout "
+        "bash-stderr task-notification ide_opened_file ide_selection ide_diagnostics user-prompt-submit-hook "
+        "environment_context environment_details user_instructions subagent_notification turn_aborted skill "
+        "hook_context current_datetime teammate-message cross-session-message session_context explicit_instructions "
+        "file_content folder_content url_content command-message command-contents permissions_instructions "
+        "INSTRUCTIONS"
+    ).split()
 )
 INJECTED = re.compile(rf"<({TAGS})(?:\s[^<>]*)?>.*?</\1>", re.DOTALL)
 MACHINE = re.compile(
