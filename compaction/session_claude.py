@@ -246,6 +246,7 @@ class Reader:
                 self.tally.note("compaction without a summary")
                 yield compaction(None, self.boundary)
             self.boundary = record.get("timestamp") or ""
+            self.tally.kept_back()
         elif COMMAND.match(str(record.get("content"))):  # newer versions put slash commands here
             yield from self.command(record["content"], record.get("timestamp"))
         else:
@@ -261,6 +262,7 @@ class Reader:
             words = own_words(content) if isinstance(content, str) else ""
             self.queued.append((record.get("timestamp"), words if words.strip() else ""))
             if words.strip():
+                self.tally.kept_back()
                 return
         elif operation in ("dequeue", "remove") and self.queued:
             named = [item for item in self.queued if isinstance(content, str) and item[1] == own_words(content)]

@@ -181,6 +181,7 @@ class Reader:
             self.tally.left_out("output of a command that the user ran")
         elif own_words(text).strip():
             self.waiting.append((time, own_words(text), self.tally.place))
+            self.tally.kept_back()
         else:
             self.tally.left_out("text that the tool put under the user's role")
 

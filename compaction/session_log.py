@@ -27,6 +27,7 @@ class Tally:
 
     def __init__(self):
         self.groups = {"unread": {}, "left_out": {}, "noted": {}}
+        self.told = 0  # how often something was counted, or kept back for a later event
         self.place = 0  # the line being read, so that the readers need not pass it
         self.copied = False  # whether that line repeats one of a conversation read before
         self.known_sessions = frozenset()  # ids of the other sessions of this import, lower case
@@ -34,6 +35,7 @@ class Tally:
     def add(self, group, kind, place=None):
         """Count one `kind` at `place` (the line being read when not given)."""
         place = self.place if place is None else place
+        self.told += 1
         spans = self.groups[group].setdefault(kind, [0, []])
         spans[0] += 1
         if spans[1] and spans[1][-1][1] in (place, place - 1):
@@ -49,6 +51,10 @@ class Tally:
 
     def note(self, kind, place=None):
         self.add("noted", kind, place)
+
+    def kept_back(self):
+        """The record being read becomes an event later, with another record."""
+        self.told += 1
 
     def summary(self):
         """{"unread": {kind: {"count", "at": "3,7-9"}}, "left_out": …, "noted": …}, kinds in order of name."""
@@ -123,9 +129,16 @@ SHAPE_ERRORS = (AttributeError, TypeError, KeyError, ValueError, IndexError)
 
 
 def whole(read, tally):
-    """The events that `read()` yields for one record, all of them or, where its shape is not as known, none and a count."""
+    """The events that `read()` yields for one record; where its shape is not as known none, and a count.
+
+    A record of which neither an event comes nor anything was counted is counted here: nothing is dropped in silence.
+    """
+    before = tally.told
     try:
-        return list(read())
+        found = list(read())
+        if not found and tally.told == before:
+            tally.left_out("record with nothing in it to read")
+        return found
     except (
         SHAPE_ERRORS
     ) as error:  # any: a record of a shape that nobody has seen must not end the reading of the others
