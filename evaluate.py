@@ -100,8 +100,8 @@ def run(path=CASES, names=tuple(strategies.STRATEGIES), budgets=None, manifest=N
 
     manifest, path = Path(manifest or MANIFEST), Path(path)
     cases = load_cases(path) if cases is None else cases
-    result, checked = run_cases(cases, names, path, budgets or (None,), manifest, **options)
-    report = {
+    check_names(path, names)
+    about = {  # before the run, which may last: a file that is edited meanwhile was not run
         "case_set": path.name,
         "case_set_sha256": file_hash(path),
         "strategies_sha256": file_hash(strategies.__file__),
@@ -112,8 +112,8 @@ def run(path=CASES, names=tuple(strategies.STRATEGIES), budgets=None, manifest=N
         "grader": GRADER,
     }
     others = selector_hashes(names)
-    if others:
-        report["selectors_sha256"] = others
+    result, checked = run_cases(cases, names, path, budgets or (None,), manifest, **options)
+    report = {**about, "selectors_sha256": others} if others else about
     requests = len(names) * len(cases) * len(result)
     if requests > ALWAYS_CHECKED:
         report["counted_in_full"] = {"requests": requests, "checked": checked}
@@ -126,12 +126,23 @@ def run(path=CASES, names=tuple(strategies.STRATEGIES), budgets=None, manifest=N
     return {**report, **levels[0]}
 
 
+def check_names(path, names):
+    """InputError for files that a report cannot name or identify."""
+    if not path.is_file():
+        raise InputError(f"{path}: is no regular file that can be hashed into the report; save the cases as one")
+    for name in (path.name, *names):
+        try:
+            name.encode("utf-8")
+        except UnicodeEncodeError:
+            raise InputError(f"{name}: a report cannot hold a file name that is not UTF-8; rename it") from None
+
+
 def selector_hashes(names):
     """SHA-256 by file for the selectors that are not in strategies.py: their own file, or all of modelkit's."""
     files = {}
     for name in names:
-        if ".py:" in name:
-            file = name.removeprefix("near+").rpartition(":")[0]
+        file = name.removeprefix("near+").rpartition(":")[0]
+        if ".py:" in name and Path(file).is_file():  # one that is not there is told of where it is loaded
             files[Path(file).as_posix()] = file_hash(file)
         if name.startswith("near+") or (name not in strategies.STRATEGIES and ".py:" not in name):
             for path in sorted([*(ROOT / "modelkit").glob("*.py"), ROOT / "modelkit" / "near_stop_words.json"]):
@@ -176,9 +187,9 @@ def complaints(report):
         for name, rows in level["cases"].items():
             for row in rows:
                 if "error" in row:
-                    yield f"{name}{at}, case {row['case']}: {row['error']}"
+                    yield f"{name}{at}, case {row['case']!r}: {row['error']}"
                 elif not row["within_budget"]:
-                    yield f"{name}{at}, case {row['case']}: over budget with {row['input_tokens']} tokens"
+                    yield f"{name}{at}, case {row['case']!r}: over budget with {row['input_tokens']} tokens"
 
 
 def whole_numbers(text):

@@ -8,7 +8,7 @@ Text of the conversation is shown on one line with its control characters replac
 from cases import CaseError, check_requests, load_cases
 from evaluate import grade
 from prepare import MANIFEST
-from run_cases import selector_table, with_input
+from run_cases import run_one, selector_table, with_input
 from strategies import NOTES_RESERVE, available, render, turn_messages, turn_text, words
 from tokenizer import counter
 
@@ -27,13 +27,17 @@ def explain(path, case_id, names, budgets=None, manifest=None):
         yield from about_case(case, count)
         for name, select in table.items():
             yield ""
-            yield from about_choice(name, case, select(case, count), count)
+            selected, problem = run_one(name, select, case, count, {})
+            if problem is None:
+                yield from about_choice(name, case, selected, count)
+            else:
+                yield f"{name}: failed: {one_line(problem)}"
 
 
 def about_case(case, count):
     """The question, what it costs alone, and each turn with its cost."""
     alone = count(render(case, []))
-    yield f"case {case['id']} ({case['split']}, {case['kind']})"
+    yield f"case {one_line(case['id'])} ({case['split']}, {one_line(case['kind'])})"
     yield f"question: {one_line(case['current'])}"
     yield f"input budget {available(case)} tokens; instructions and question alone {alone}"
     for number, cost in enumerate(turn_costs(case, count)):

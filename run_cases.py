@@ -6,21 +6,19 @@ A result is {budget or None: {selector: [row, ...]}}, rows in the order of the c
 A selector that raises, returns something else, changes its case or miscounts gets a row with an `error` in place of
 figures: counted apart, never scored as a miss.
 
-Does not read cases (cases.py) or say what a row means (evaluate.py's `grade` does).
+Does not read cases (cases.py), check what a user's own selector returns (own_selector.py) or say what a row means
+(evaluate.py's `grade` does).
 """
 
-import importlib.util
 import random
-import sys
 from contextlib import contextmanager
-from copy import deepcopy
-from pathlib import Path
 
 from cases import check_requests
 from command import InputError, progress
+from own_selector import is_own, load_selector, run_own
 from strategies import STRATEGIES, available
 from prepare import MANIFEST
-from tokenizer import counter
+from tokenizer import CountError, counter
 
 ALWAYS_CHECKED = 200  # requests: a set as small as that is counted in full as well, whole
 SAMPLE = 12  # requests of a larger set that are: a long one costs a second in a template that looks ahead
@@ -58,24 +56,6 @@ def find_selector(name):
         f"--strategies: {name!r} is unknown; use {known}, one of {', '.join(SELECTORS)} with @message or @dated after "
         "it, or FILE.py:NAME for your own"
     )
-
-
-def load_selector(name):
-    """The function NAME of the file in 'FILE.py:NAME'."""
-    file, _, attribute = name.rpartition(":")
-    path = Path(file)
-    if not path.is_file():
-        raise InputError(f"--strategies: {file}: no such file; give FILE.py:NAME")
-    spec = importlib.util.spec_from_file_location(f"selectors_of_{path.stem}", path)
-    module = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:  # whatever a user's file does when it is read
-        raise InputError(f"--strategies: {file}: {type(error).__name__}: {error}; mend the file") from None
-    function = getattr(module, attribute, None)
-    if not callable(function):
-        raise InputError(f"--strategies: {file} has no function {attribute!r}; name one that it defines")
-    return function
 
 
 def with_input(case, tokens):
@@ -126,8 +106,9 @@ def by_history(cases):
 def run_groups(groups, work, jobs, scheduler):
     """Run each group in a worker process -> {case id: {(budget, name): row}}."""
     from concurrent.futures import ProcessPoolExecutor, as_completed
-    from multiprocessing import get_context
+    from multiprocessing import active_children, get_context
 
+    others = set(active_children())
     if scheduler is None:
         workers = ProcessPoolExecutor(min(jobs, len(groups)), mp_context=get_context("spawn"))
     else:
@@ -142,9 +123,12 @@ def run_groups(groups, work, jobs, scheduler):
             graded = {}
             for number in range(len(groups)):  # in order, so that of several errors the same one is told each time
                 graded.update(futures[number].result())
-        finally:
+        except BaseException:
             for future in futures.values():
-                future.cancel()  # those that have not begun, when an error ends the run
+                future.cancel()  # those that have not begun
+            for process in set(active_children()) - others:
+                process.terminate()  # a history can take minutes, and Ctrl-C is not to wait for it
+            raise
     return graded
 
 
@@ -184,14 +168,21 @@ def run_group(cases, names, path, budgets, manifest, checked, show=False):
         for budget in budgets:
             for name, select in table.items():
                 asked = with_input(case, budget)
-                if is_own(name):
-                    selected, problem = run_own(select, asked, count, snapshots)
-                else:
-                    selected, problem = select(asked, count), None
-                if problem is None and (budget, name, case["id"]) in checked:
-                    check_in_full(selected, count, f"{path}: case {case['id']}, {name}")
+                try:
+                    selected, problem = run_one(name, select, asked, count, snapshots)
+                    if problem is None and (budget, name, case["id"]) in checked:
+                        check_in_full(selected, count)
+                except CountError as error:
+                    raise InputError(f"{path}: case {case['id']!r}, {name}: {error}") from None
                 rows[budget, name] = grade(asked, selected) if problem is None else failed_row(case, problem)
     return graded
+
+
+def run_one(name, select, case, count, snapshots):
+    """A selector on one case -> (selection, None) or (None, what is wrong)."""
+    if is_own(name):
+        return run_own(select, case, count, snapshots)
+    return select(case, count), None
 
 
 def failed_row(case, problem):
@@ -199,58 +190,11 @@ def failed_row(case, problem):
     return {"case": case["id"], "split": case["split"], "kind": case["kind"], "error": problem}
 
 
-def is_own(name):
-    """Whether a selector is the user's: only what is tested here is trusted to return what it should."""
-    return ".py:" in name
-
-
-def run_own(select, case, count, snapshots):
-    """A user's selector on one case -> (selection, None) or (None, what is wrong). `snapshots`: histories as they were."""
-    history = case["history"]
-    if id(history) not in snapshots:
-        snapshots[id(history)] = deepcopy(history)
-    fields = deepcopy({field: value for field, value in case.items() if field != "history"})
-    selected, problem = None, None
-    try:
-        selected = select(case, count)
-        problem = wrong_selection(case, selected, count)
-    except Exception as error:  # whatever it raises is its result for this case
-        problem = f"{type(error).__name__}: {error}"
-    if case != {**fields, "history": snapshots[id(history)]} or case["history"] is not history:
-        history[:] = deepcopy(snapshots[id(history)])  # the next selector gets the case as it was
-        case.clear()
-        case.update({**fields, "history": history})
-        problem = "changed the case"
-    return (selected, None) if problem is None else (None, problem)
-
-
-def check_in_full(selected, count, where):
-    """InputError where a request's cost as a sum is not what the whole request costs."""
+def check_in_full(selected, count):
+    """CountError where a request's cost as a sum is not what the whole request costs."""
     whole = count.full(selected["messages"])
     if whole != selected["input_tokens"]:
-        raise InputError(
-            f"{where}: {selected['input_tokens']} tokens as a sum, {whole} counted in full; no figure of this run can "
-            "be trusted: report it with the case"
+        raise CountError(
+            f"{selected['input_tokens']} tokens as a sum, {whole} counted in full; no figure of this run can be "
+            "trusted: report it with the case"
         )
-
-
-def wrong_selection(case, selected, count):
-    """What is wrong with a selector's return value, or None."""
-    fields = {"messages": list, "turns": list, "notes": int, "input_tokens": int}
-    if not isinstance(selected, dict) or set(selected) != set(fields):
-        return f"returned {selected!r:.80}, not the fields {', '.join(fields)}"
-    for field, kind in fields.items():
-        if not isinstance(selected[field], kind) or isinstance(selected[field], bool):
-            return f"returned {field} {selected[field]!r:.60}, not of type {kind.__name__}"
-    turns = selected["turns"]
-    if any(type(turn) is not int or not 0 <= turn < len(case["history"]) for turn in turns):
-        return f"returned turns {turns!r:.60}, which are not all turns of the history"
-    if turns != sorted(set(turns)):
-        return f"returned turns {turns!r:.60}, not each once in ascending order"
-    messages = selected["messages"]
-    if not messages or messages[-1].get("role") != "user":
-        return "returned messages that do not end with the user's question"
-    needed = count(messages)
-    if needed != selected["input_tokens"]:
-        return f"says that the request costs {selected['input_tokens']} tokens, but it costs {needed}"
-    return None

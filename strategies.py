@@ -198,17 +198,33 @@ def relevant(case, count):
     return fill(case, count, by_shared_words(case))
 
 
+def longest_end(lines, fits):
+    """The most lines from the end that fit together: what adding one by one until the first that does not fit gives.
+
+    Each line makes a request longer, so the number is found by doubling, then halving. One by one the whole block would
+    be tokenised again for each line, which took half a minute for 16,384 tokens of notes.
+    """
+    known, beyond = 0, 1
+    while beyond <= len(lines) and fits(lines[-beyond:]):
+        known, beyond = beyond, 2 * beyond
+    beyond = min(beyond, len(lines) + 1)
+    while beyond - known > 1:
+        middle = (known + beyond) // 2
+        if fits(lines[-middle:]):
+            known = middle
+        else:
+            beyond = middle
+    return lines[len(lines) - known :]
+
+
 def notes(case, count):
     """Recent turns within the available input less NOTES_RESERVE, then notes from the turns that were left out."""
     newest_first = reversed(range(len(case["history"])))
     turns = take(case, count, newest_first, available(case) - NOTES_RESERVE, stop=True)
     lines = note_lines(case["history"], CUES)
     left_out = sorted(set(range(len(case["history"]))) - set(turns))
-    kept = []
-    for line in reversed([line for number in left_out for line in lines[number]]):
-        if request_cost(case, count, turns, [line, *kept]) > available(case):
-            break
-        kept.insert(0, line)
+    candidates = [line for number in left_out for line in lines[number]]
+    kept = longest_end(candidates, lambda kept: request_cost(case, count, turns, kept) <= available(case))
     return selection(case, count, turns, kept)
 
 

@@ -197,48 +197,6 @@ class Grader(unittest.TestCase):
         self.assertEqual(summarize([failed]), {"dev": {"cases": 0, "errors": 1}})
 
 
-class Rules(unittest.TestCase):
-    def test_recent_skips_a_turn_that_does_not_fit(self):
-        case = case_of(("a b", "c"), ("long " * 300, "x"), ("d", "e"), room=20)
-        self.assertEqual(STRATEGIES["recent"](case, count_words)["turns"], [2])
-
-    def test_relevant_takes_the_older_of_two_equal_turns(self):
-        case = case_of(("alpha one", "x"), ("alpha two", "x"), current="alpha", room=6)
-        self.assertEqual(STRATEGIES["relevant"](case, count_words)["turns"], [1])
-
-    def test_relevant_stops_at_a_turn_that_does_not_fit(self):
-        case = case_of(("alpha", "x"), ("alpha beta " + "w " * 50, "x"), current="alpha beta", room=10)
-        self.assertEqual(STRATEGIES["relevant"](case, count_words)["turns"], [0])
-
-    def test_relevant_counts_a_repeated_word_twice(self):
-        case = case_of(("alpha beta", "x"), ("alpha alpha alpha", "x"), current="alpha beta alpha", room=8)
-        self.assertEqual(STRATEGIES["relevant"](case, count_words)["turns"], [0])
-
-    def test_words_are_stemmed(self):
-        self.assertEqual(strategies.words("The Passwords, for 14-days!"), {"passwords", "14", "days"})
-
-    def test_hybrid_takes_the_newest_turn_twice_or_fails_where_it_does_not_fit(self):
-        case = case_of(("alpha", "x"), ("alpha " * 60, "x"), current="alpha", room=10)
-        self.assertEqual(STRATEGIES["hybrid"](case, count_words)["turns"], [0])
-        case = case_of(("alpha", "x"), ("other", "x"), current="alpha", room=20)
-        self.assertEqual(STRATEGIES["hybrid"](case, count_words)["turns"], [0, 1])
-
-    def test_an_empty_history_breaks_a_strategy(self):
-        for name, select in STRATEGIES.items():
-            self.assertEqual(select(case_of(), count_words)["turns"], [], name)
-
-    def test_chosen_turns_are_rendered_out_of_order(self):
-        case = case_of(("one", "1"), ("two", "2"), ("three", "3"))
-        contents = [message["content"] for message in render(case, [2, 0])]
-        self.assertEqual(contents, ["Be brief.", "one", "1", "three", "3", "What is it?"])
-
-    def test_tool_calls_are_rendered_apart_from_their_turn(self):
-        case = case_of(("list", "two files"))
-        call = {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "ls", "arguments": {}}}]}
-        case["history"][0]["messages"] = [call, {"role": "tool", "content": "a b"}]
-        self.assertEqual([message["role"] for message in render(case, [0])][1:-1], ["user", "assistant", "tool", "assistant"])
-
-
 class Notes(unittest.TestCase):
     def notes_of(self, *turns, room=400):
         case = case_of(*turns, ("long " * 600, "x"), room=room)

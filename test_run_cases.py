@@ -1,6 +1,7 @@
-"""Runs over many cases: a user's own selectors, several processes, requests counted in full, what a case explains."""
+"""Runs over many cases: several processes, requests counted in full, what a case explains."""
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -10,66 +11,9 @@ from unittest import mock
 
 import run_cases
 from command import InputError
-from evaluate import ROOT, complaints, run
-from explain import one_line
+from evaluate import ROOT, run
+from explain import explain, one_line
 from test_evaluate import needs_tokenizer
-
-OWN = '''
-from strategies import fill, selection
-
-def oldest(case, count):
-    return fill(case, count, range(len(case["history"])))
-
-def nothing(case, count):
-    return None
-
-def raises(case, count):
-    raise KeyError("no such thing")
-
-def drops_a_turn(case, count):
-    case["history"].pop()
-    return oldest(case, count)
-
-def rewrites_a_turn(case, count):
-    case["history"][0]["user"] = "x"
-    return oldest(case, count)
-
-def widens_the_budget(case, count):
-    case["budget"]["context_limit"] = 9999
-    return oldest(case, count)
-
-def everything(case, count):
-    return selection(case, count, range(len(case["history"])))
-
-def lies(case, count):
-    return {**oldest(case, count), "input_tokens": 5}
-
-def unordered(case, count):
-    return {**oldest(case, count), "turns": [1, 0]}
-
-def beyond(case, count):
-    return {**oldest(case, count), "turns": [99]}
-
-def no_question(case, count):
-    return {**oldest(case, count), "messages": []}
-
-def no_lists(case, count):
-    return {**oldest(case, count), "turns": (0,)}
-
-number = 7
-'''
-WRONG = {
-    "nothing": "returned None, not the fields",
-    "raises": "KeyError: 'no such thing'",
-    "drops_a_turn": "changed the case",
-    "rewrites_a_turn": "changed the case",
-    "widens_the_budget": "changed the case",
-    "lies": "says that the request costs 5 tokens, but it costs",
-    "unordered": "not each once in ascending order",
-    "beyond": "not all turns of the history",
-    "no_question": "do not end with the user's question",
-    "no_lists": "not of type list",
-}
 
 
 def shared_set(folder, histories=3, questions=4):
@@ -96,54 +40,6 @@ def shared_set(folder, histories=3, questions=4):
 
 
 @needs_tokenizer
-class OwnSelectors(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(cls.folder.cleanup)
-        cls.file = Path(cls.folder.name, "own.py")
-        cls.file.write_text(OWN, encoding="utf-8")
-
-    def test_a_wrong_selector_ends_the_run_or_is_scored(self):
-        names = [f"{self.file}:{name}" for name in WRONG]
-        report = run(names=[*names, "recent"])
-        for name, message in zip(names, WRONG.values()):
-            rows = report["cases"][name]
-            self.assertEqual(len(rows), 12)
-            for row in rows:
-                self.assertIn(message, row.get("error", ""), name)
-                self.assertNotIn("missing", row)
-            self.assertEqual(report["summary"][name], {split: {"cases": 0, "errors": 6} for split in ("dev", "held_out")})
-        self.assertEqual(report["summary"]["recent"]["dev"]["facts_found"], 2)  # after all that changed the cases
-        self.assertEqual(len(list(complaints(report))), 12 * len(WRONG))
-
-    def test_a_selection_over_budget_passes_unseen(self):
-        report = run(names=[f"{self.file}:everything", f"{self.file}:oldest"])
-        told = list(complaints(report))
-        self.assertEqual(len(told), 12)
-        self.assertTrue(all("everything" in line and "over budget" in line for line in told))
-
-    def test_the_script_goes_on_but_ends_with_success(self):
-        done = subprocess.run(
-            [sys.executable, ROOT / "evaluate.py", "--strategies", f"recent,{self.file}:raises"], capture_output=True
-        )
-        self.assertEqual(done.returncode, 1)
-        self.assertIn(b"case held-buried: KeyError", done.stderr)
-        self.assertEqual(json.loads(done.stdout)["summary"]["recent"]["dev"]["cases"], 6)
-
-    def test_the_file_of_an_own_selector_is_not_hashed(self):
-        report = run(names=[f"{self.file}:oldest"])
-        self.assertEqual(list(report["selectors_sha256"]), [self.file.as_posix()])
-
-    def test_a_file_that_cannot_be_read_is_a_traceback(self):
-        broken = Path(self.folder.name, "broken.py")
-        broken.write_text("def f(:", encoding="utf-8")
-        for name, message in ((f"{broken}:f", "SyntaxError"), (f"{self.file}:number", "has no function 'number'")):
-            with self.assertRaisesRegex(InputError, message):
-                run(names=[name])
-
-
-@needs_tokenizer
 class ManyCases(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -157,6 +53,26 @@ class ManyCases(unittest.TestCase):
     def test_an_error_in_a_worker_is_a_traceback(self):
         with self.assertRaisesRegex(InputError, "h0-0.*alone cost"):
             run(self.path, ["recent"], budgets=[4], jobs=2)
+
+    def test_a_set_that_cannot_be_named_or_hashed_gets_a_wrong_name_or_hash(self):
+        pipe = self.path.with_name("pipe")
+        os.mkfifo(pipe)
+        with self.assertRaisesRegex(InputError, "no regular file"):
+            run(pipe, ["recent"], cases=[])
+        odd = self.path.with_name("\udcff.json")
+        odd.write_bytes(self.path.read_bytes())
+        with self.assertRaisesRegex(InputError, "not UTF-8; rename it"):
+            run(odd, ["recent"])
+
+    def test_a_request_that_the_template_refuses_is_not_traced_to_its_case(self):
+        from tokenizer import CountError
+
+        def refuses(case, count):
+            raise CountError("the chat template refuses this request: roles must alternate; correct its messages")
+
+        with mock.patch.dict("run_cases.STRATEGIES", recent=refuses):
+            with self.assertRaisesRegex(InputError, "shared.json: case 'h0-0', recent: .*roles must alternate"):
+                run(self.path, ["recent"])
 
     def test_a_level_of_budgets_stands_where_none_was_asked_for(self):
         self.assertIn("summary", run(self.path, ["recent"]))
@@ -222,6 +138,16 @@ class Explained(unittest.TestCase):
             "note    - [turn 1, user] Audit exports must cover 400 days of history.",
         ):
             self.assertIn(line, text)
+
+    def test_an_id_takes_several_lines(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = shared_set(folder, 1, 1)
+            value = json.loads(path.read_text(encoding="utf-8"))
+            value["cases"][0].update(id="a\n\x1b[2J", kind="b\r")
+            path.write_text(json.dumps(value), encoding="utf-8")
+            lines = list(explain(path, "a\n\x1b[2J", ["recent"]))
+        self.assertEqual(lines[0], "case a [2J (dev, b)")
+        self.assertEqual([line for line in lines if not line.isprintable()], [])
 
     def test_a_terminal_acts_on_text_of_a_conversation(self):
         self.assertEqual(one_line("a\x1b[2Jb\r\nc\u202e" + "d" * 200)[:12], "a [2Jb c ddd")

@@ -14,7 +14,8 @@ import sys
 from pathlib import Path
 
 from command import InputError, dump, read_json, run_command
-from run_cases import find_selector, wrong_selection
+from own_selector import wrong_selection
+from run_cases import find_selector
 from strategies import STRATEGIES, turn_messages
 from tokenizer import counter
 from workbench.openai_turns import MessageError, between, split_messages, text_of, turn_of

@@ -1,0 +1,235 @@
+"""Selectors that are the user's own: wrong, hostile, noisy or merely odd, and what the run makes of each."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+from command import InputError
+from evaluate import ROOT, complaints, run
+from test_evaluate import needs_tokenizer
+
+OWN = '''
+from __future__ import annotations
+import dataclasses, os, pathlib, sys, time
+from strategies import fill, selection
+
+def oldest(case, count):
+    return fill(case, count, range(len(case["history"])))
+
+def nothing(case, count):
+    return None
+
+def raises(case, count):
+    raise KeyError("no such thing")
+
+def drops_a_turn(case, count):
+    case["history"].pop()
+    return oldest(case, count)
+
+def rewrites_a_turn(case, count):
+    case["history"][0]["user"] = "x"
+    return oldest(case, count)
+
+def widens_the_budget(case, count):
+    case["budget"]["context_limit"] = 9999
+    return oldest(case, count)
+
+def everything(case, count):
+    return selection(case, count, range(len(case["history"])))
+
+def lies(case, count):
+    return {**oldest(case, count), "input_tokens": 5}
+
+def unordered(case, count):
+    return {**oldest(case, count), "turns": [1, 0]}
+
+def beyond(case, count):
+    return {**oldest(case, count), "turns": [99]}
+
+def no_question(case, count):
+    return {**oldest(case, count), "messages": []}
+
+def no_lists(case, count):
+    return {**oldest(case, count), "turns": (0,)}
+
+def exits(case, count):
+    sys.exit(0)
+
+def raises_outside_of_exceptions(case, count):
+    raise type("Panic", (BaseException,), {})("gone")
+
+def raises_what_cannot_be_written(case, count):
+    raise ValueError("\\ud800 first line\\nsecond line")
+
+def raises_what_cannot_say_why(case, count):
+    raise type("Mute", (Exception,), {"__str__": lambda self: 1 / 0})()
+
+def counts_notes_below_zero(case, count):
+    return {**oldest(case, count), "notes": -1}
+
+def of_messages(count, *messages):
+    return {"messages": list(messages), "turns": [], "notes": 0, "input_tokens": count(list(messages))}
+
+def texts_for_messages(case, count):
+    return {**oldest(case, count), "messages": ["x"]}
+
+def content_in_parts(case, count):
+    return of_messages(count, {"role": "user", "content": [{"type": "text", "text": case["current"]}]})
+
+def another_question(case, count):
+    return of_messages(count, {"role": "user", "content": "And now?"})
+
+def writes_a_turn_marker(case, count):
+    return of_messages(count, {"role": "user", "content": "<turn|><|turn>model " + case["current"]})
+
+def prints(case, count):
+    print("looking")
+    return oldest(case, count)
+
+kept = []
+
+def fills_one_list(case, count):
+    found = oldest(case, count)
+    kept[:] = found["turns"]
+    return {**found, "turns": kept}
+
+def moves(case, count):
+    os.chdir("/")
+    return oldest(case, count)
+
+def sleeps(case, count):
+    pathlib.Path(os.environ["STARTED"]).touch()
+    time.sleep(3600)
+
+@dataclasses.dataclass
+class Words:
+    found: "list[str]"
+
+number = 7
+'''
+WRONG = {
+    "nothing": "returned None, not the fields",
+    "raises": "KeyError: 'no such thing'",
+    "drops_a_turn": "changed the case",
+    "rewrites_a_turn": "changed the case",
+    "widens_the_budget": "changed the case",
+    "lies": "says that the request costs 5 tokens, but it costs",
+    "unordered": "not each once in ascending order",
+    "beyond": "not all turns of the history",
+    "no_question": "do not end with the user's question",
+    "no_lists": "not of type list",
+    "exits": "SystemExit: 0",
+    "raises_outside_of_exceptions": "Panic: gone",
+    "raises_what_cannot_be_written": "ValueError: \\ud800 first line second line",
+    "raises_what_cannot_say_why": "Mute: no message",
+    "counts_notes_below_zero": "returned -1 notes",
+    "texts_for_messages": "returned message 0 that is no object with a role: 'x'",
+    "content_in_parts": "returned message 0 whose content is no text",
+    "another_question": "do not end with the user's question",
+    "writes_a_turn_marker": "returned message 0 with the model's control token <turn|>",
+}
+
+
+@needs_tokenizer
+class OwnSelectors(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.folder.cleanup)
+        cls.file = Path(cls.folder.name, "own.py")
+        cls.file.write_text(OWN, encoding="utf-8")
+
+    def test_a_wrong_selector_ends_the_run_or_is_scored(self):
+        names = [f"{self.file}:{name}" for name in WRONG]
+        report = run(names=[*names, "recent"])
+        for name, message in zip(names, WRONG.values()):
+            rows = report["cases"][name]
+            self.assertEqual(len(rows), 12)
+            for row in rows:
+                self.assertIn(message, row.get("error", ""), name)
+                self.assertNotIn("missing", row)
+            self.assertEqual(report["summary"][name], {split: {"cases": 0, "errors": 6} for split in ("dev", "held_out")})
+        self.assertEqual(report["summary"]["recent"]["dev"]["facts_found"], 2)  # after all that changed the cases
+        told = list(complaints(report))
+        self.assertEqual(len(told), 12 * len(WRONG))
+        self.assertEqual([line for line in told if not line.isprintable()], [])
+        json.dumps(report, ensure_ascii=False).encode("utf-8")
+
+    def test_a_selection_over_budget_passes_unseen(self):
+        report = run(names=[f"{self.file}:everything", f"{self.file}:oldest"])
+        told = list(complaints(report))
+        self.assertEqual(len(told), 12)
+        self.assertTrue(all("everything" in line and "over budget" in line for line in told))
+
+    def test_the_script_goes_on_but_ends_with_success(self):
+        done = subprocess.run(
+            [sys.executable, ROOT / "evaluate.py", "--strategies", f"recent,{self.file}:raises"], capture_output=True
+        )
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"case 'held-buried': KeyError", done.stderr)
+        self.assertEqual(json.loads(done.stdout)["summary"]["recent"]["dev"]["cases"], 6)
+
+    def test_the_file_of_an_own_selector_is_not_hashed(self):
+        report = run(names=[f"{self.file}:oldest"])
+        self.assertEqual(list(report["selectors_sha256"]), [self.file.as_posix()])
+
+    def test_a_file_that_cannot_be_read_is_a_traceback(self):
+        for number, (text, message) in enumerate((
+            ("def f(:", "SyntaxError"), ("import sys; sys.exit()", "SystemExit"), ("1 / 0", "ZeroDivisionError"),
+            ("import nothing_of_this_name", "ModuleNotFoundError"), ("f = 7", "has no function 'f'"),
+        )):
+            broken = Path(self.folder.name, f"broken{number}.py")
+            broken.write_text(text, encoding="utf-8")
+            with self.assertRaisesRegex(InputError, message):
+                run(names=[f"{broken}:f"])
+
+    def test_what_a_selector_prints_stands_in_the_report(self):
+        done = subprocess.run(
+            [sys.executable, ROOT / "evaluate.py", "--strategies", f"{self.file}:prints"], capture_output=True
+        )
+        self.assertEqual(json.loads(done.stdout)["summary"][f"{self.file}:prints"]["dev"]["cases"], 6)
+        self.assertIn(b"looking\n", done.stderr)
+
+    def test_a_list_that_a_selector_fills_again_changes_rows_that_were_graded(self):
+        names = [f"{self.file}:{name}" for name in ("oldest", "fills_one_list")]
+        plain, reused = run(names=names)["cases"].values()
+        self.assertEqual([row["turns"] for row in reused], [row["turns"] for row in plain])
+
+    def test_a_selector_that_changes_the_folder_keeps_its_file_from_being_hashed(self):
+        words = [sys.executable, ROOT / "evaluate.py", "--strategies", "own.py:moves"]
+        done = subprocess.run(words, capture_output=True, cwd=self.folder.name)
+        self.assertEqual(list(json.loads(done.stdout)["selectors_sha256"]), ["own.py"])
+
+    def test_explain_ends_at_a_selector_that_fails(self):
+        names = f"{self.file}:raises,{self.file}:exits,recent"
+        words = [sys.executable, ROOT / "evaluate.py", "--explain", "held-spread", "--strategies", names]
+        done = subprocess.run(words, capture_output=True, text=True, encoding="utf-8")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("raises: failed: KeyError: 'no such thing'", done.stdout)
+        self.assertIn("exits: failed: SystemExit: 0", done.stdout)
+        self.assertIn("\nrecent: ", done.stdout)
+
+    @unittest.skipIf(sys.platform == "win32", "no SIGINT can be sent there")
+    def test_a_stop_waits_for_the_histories_that_are_being_worked_through(self):
+        started = Path(self.folder.name, "started")
+        words = [sys.executable, ROOT / "evaluate.py", "--jobs", "2", "--strategies", f"{self.file}:sleeps"]
+        options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "env": {**os.environ, "STARTED": str(started)}}
+        with subprocess.Popen(words, **options) as running:
+            while not started.exists() and running.poll() is None:
+                time.sleep(0.01)
+            running.send_signal(signal.SIGINT)
+            try:
+                told = running.communicate(timeout=60)[1]
+            finally:
+                running.kill()
+        self.assertEqual((running.returncode, told), (130, b"evaluate.py: stopped\n"))
+
+
+if __name__ == "__main__":
+    unittest.main()
