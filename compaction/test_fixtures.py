@@ -3,14 +3,18 @@
 import copy
 import io
 import json
+import re
 import tempfile
 import unittest
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 from compaction import fixtures
+from compaction.conversation import turn_texts
 from compaction.example import small_fixture
 from compaction.fixtures import CLASSES, SHIPPED, TAGS, FixtureError, load_fixtures, warnings
+from compaction.literals import sentence_at, speaks_of_replacement, stands
+from strategies import CUES
 
 
 def changed(path, value):
@@ -76,9 +80,6 @@ REFUSED = [  # path, value, words of the message
     (("must_survive", 3, "also"), ["cutover is on Friday"], "also a literal that answers"),
     ((*ITEM, "tags"), ["hard"], "'hard' is no known difficulty"),
 ]
-
-
-READ = ("ledger-migration-01",)  # the negation in front of it belongs to another clause
 
 
 class Loader(unittest.TestCase):
@@ -182,9 +183,43 @@ class ShippedSet(unittest.TestCase):
             if {"uncued-correction", "revised-reference"} & set(item.get("tags", [])):
                 self.assertTrue(item.get("replaced"), item["id"])
 
-    def test_gives_no_warning_but_those_that_were_read_and_are_no_harm(self):
-        told = [line for line in warnings(self.fixtures) if not any(f"item {name}:" in line for name in READ)]
-        self.assertEqual(told, [])
+    def tagged(self, tag):
+        """(fixture, item, the sentences of its turn in which it stands) of each item of one difficulty."""
+        for fixture, item in self.items:
+            if tag in item.get("tags", []):
+                texts = turn_texts(fixture["history"][item["turn"] - 1])
+                yield fixture, item, [sentence_at(text, at) for text in texts for at in stands(item["literal"], text)]
+
+    def test_a_silent_constraint_is_stated_once(self):
+        for fixture, item, _ in self.tagged("silent-constraint"):
+            self.assertEqual(item["class"], "constraint", item["id"])
+            texts = [text for turn in fixture["history"] for text in turn_texts(turn)]
+            self.assertEqual(sum(len(stands(item["literal"], text)) for text in texts), 1, item["id"])
+
+    def test_a_correction_without_a_cue_has_none(self):
+        for _, item, sentences in self.tagged("uncued-correction"):
+            for sentence in sentences:
+                self.assertFalse(CUES.search(sentence) or speaks_of_replacement(sentence), item["id"])
+
+    def test_a_buried_item_stands_in_a_tools_long_output_and_nowhere_else_in_its_turn(self):
+        for fixture, item, _ in self.tagged("buried"):
+            turn = fixture["history"][item["turn"] - 1]
+            self.assertFalse(stands(item["literal"], turn["user"]) or stands(item["literal"], turn["assistant"]))
+            outputs = [one["content"] for one in turn["messages"] if one["role"] == "tool"]
+            (held,) = [text for text in outputs if stands(item["literal"], text)]
+            self.assertGreaterEqual(len(held.split("\n")), 15, item["id"])
+
+    def test_a_hedge_is_taken_whole_approval_and_condition(self):
+        approval = re.compile(r"\b(?:fine|ok(?:ay)?|alright|acceptable)\b")
+        condition = re.compile(r"\b(?:if|once|after|until|but|provided|as (?:long|soon) as)\b")
+        for _, item, _ in self.tagged("hedge"):
+            self.assertTrue(approval.search(item["literal"]) and condition.search(item["literal"]), item["id"])
+
+    def test_what_was_never_decided_is_an_open_question(self):
+        self.assertEqual({item["class"] for _, item, _ in self.tagged("undecided")}, {"open_question"})
+
+    def test_gives_no_warning(self):
+        self.assertEqual(warnings(self.fixtures), [])
 
     def test_each_file_is_named_after_its_conversation(self):
         self.assertEqual(
