@@ -36,7 +36,7 @@ SAME_TOKENS = (
 
 
 def rows_of(report):
-    """{(strategy, case id): row} of an evaluation report, InputError for none; the rows of failed selectors left out."""
+    """{(strategy, case id): row} of an evaluation report, less the rows of selectors that failed."""
     by_strategy = report.get("cases") if isinstance(report, dict) else None
     if not isinstance(by_strategy, dict):
         raise NotComparable("the report has no level 'cases' (a sweep over budgets?); make one with python evaluate.py")

@@ -34,19 +34,25 @@ DENIED_BEFORE = re.compile(
     rf"{NEGATOR}(?: (?!{LIMITING}\b)[\w'-]+){{0,5}} $"
     r"|\b(?:instead of|rather than|as opposed to|replac(?:e|es|ed|ing)|used to (?:be|use|have))(?: (?:the|our|an?))? $"
     r"|\b(?:move|switch|migrate|change|go|went|away)[ds]?(?:ed)? (?:away )?from(?: (?:the|our|an?))? $"
+    r"|\b(?:raised|lowered|increased|reduced|extended|up|down) from $"
+    r"|\b(?:decided|voted|advised|argued) against(?: (?:the|our|an?|using))* $"
     r"|\b(?:chose|chosen|picked|preferred)(?: [\w'-]+){1,3} over $"
     r"|\b(?:not sure|not certain|unsure|unclear|not clear|n't know|not know)\b.{0,40}$",
     re.IGNORECASE,
 )
 SUBJECT = r"(?: (?!(?:because|since|as|so|while|that|which|and|or|but|where|when|for)\b)[\w'-]+){0,3}"
 GIVEN_UP = "(?:replaced|dropped|abandoned|removed|superseded|rejected|ruled out)"
+PERIOD = "week|month|quarter|year|sprint"
 MOVED = "(?:raised|lowered|increased|reduced|changed|updated)"
 DENIED_AFTER = re.compile(
     rf"^{SUBJECT} (?:is|are|was|were|does|do|did|will|has|have|had)(?:n't| not| no longer| never)\b(?! (?:only|just))"
     rf"|^{SUBJECT} (?:is|are|was|were|has been|have been|had been|got)(?: (?:since|later|now|then))?"
     rf" (?:\w+ (?:but|and) (?:then |later )?)?{GIVEN_UP}\b"
     rf"|^{SUBJECT} (?:was|were|has been|have been|had been|got) {MOVED} (?:from [\w-]+ )?to \w"
-    rf"|^{SUBJECT} (?:was|were|had been)\b[^.;]{{0,60}}[,;] (?:but |and )?(?:it's |it is )?now \w",
+    rf"|^{SUBJECT} (?:was|were|had been)\b[^.;]{{0,60}}[,;] (?:but |and )?(?:it's |it is )?now \w"
+    rf"|^{SUBJECT} (?:was|were|had been)\b[^.;]{{0,60}} (?:but|until) [^.;]{{0,30}}\b{GIVEN_UP}\b"
+    rf"|^{SUBJECT} (?:was|were|had been)\b[^.;]{{0,60}} last (?:{PERIOD})\b.{{0,80}}\b(?:now|today|this (?:{PERIOD}))\b"
+    r"|^[^,.;?!]{0,40}[,.;] ?(?:but |and )?(?:that|this|it|which) (?:was|is) (?:wrong|incorrect|outdated|a mistake)\b",
     re.IGNORECASE,
 )
 PAST = r"(?:previously|originally|formerly|initially|earlier|at first)"
@@ -84,10 +90,11 @@ LATER_CUE = re.compile(
 )
 NOT_MISSING = re.compile(r"\b(?:nothing|none|not|no \w+|isn't|aren't)(?: (?:is|are|was|were|else is))? missing\b", re.I)
 SAID_MISSING = re.compile(
-    r"\b(?:do not|don't|does not|doesn't|did not|didn't) (?:have|say|mention|state|specify|contain|know)\b"
-    r"|\b(?:not|isn't|wasn't|aren't) (?:mention|state|specif|provide|includ|contain)"
+    r"\b(?:do not|don't|does not|doesn't|did not|didn't)"
+    r" (?:have|say|mention|state|specify|contain|know|give|provide|include|show|name|see)\b"
+    r"|\b(?:not|isn't|wasn't|aren't) (?:mention|state|specif|provide|includ|contain|available|given)"
     r"|\bno information\b|\bnot enough information\b|\bmissing\b|\bnot in the conversation\b"
-    r"|\b(?:cannot|can't|could not|couldn't|unable to) (?:find|determine|tell)\b"
+    r"|\b(?:cannot|can't|could not|couldn't|unable to) (?:find|determine|tell|say|see)\b"
     r"|\bprovide (?:more |the )?(?:context|conversation)\b|\b(?:not sure|unsure|not certain)\b",
     re.IGNORECASE,
 )

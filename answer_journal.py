@@ -155,7 +155,7 @@ def beside(out, ending):
 
 
 def open_journal(out):
-    """The locked journal of a recording, from which a stopped run goes on; InputError for a place that holds no file."""
+    """The locked journal of a recording, from which a stopped run goes on; InputError for a place without a file."""
     out = Path(out)
     if not out.name or (out.exists() and not out.is_file()):  # told now, and not when all answers are there
         raise InputError(f"--out {out}: no name of a file; give the one that the recording shall have")

@@ -54,7 +54,7 @@ FIRST_S, IDLE_S, TOTAL_S = 600, 120, 1200  # the first part waits for a load of 
 
 
 class ServerChanged(ServerError):
-    """Version or build changed during a run, or may have; `came` is what was given meanwhile: an entry or a raw text."""
+    """Version or build changed during a run, or may have; `came`, what was given meanwhile: {"entry"} or {"raw"}."""
 
     def __init__(self, text, came, why="server_changed"):
         super().__init__(text)
@@ -97,8 +97,8 @@ class AnswerModel:
             )
         if entry.get("digest") != wanted:
             raise ServerError(
-                f"{self.url}: {tag} is the build {entry.get('digest')}, and {wanted} is pinned; run `ollama pull {tag}`,"
-                f" or pin the build that is there: `python answer_model.py pin {tag}`"
+                f"{self.url}: {tag} is the build {entry.get('digest')}, and {wanted} is pinned; run"
+                f" `ollama pull {tag}`, or pin the build that is there: `python answer_model.py pin {tag}`"
             )
         return {"version": version, "digest": wanted}
 

@@ -248,7 +248,8 @@ class Replies(unittest.TestCase):
     def test_a_completion_of_another_shape(self):
         choice = {"message": {"content": "b"}, "finish_reason": "stop"}
         usage = {"prompt_tokens": 3, "completion_tokens": 4}
-        for odd in (None, 3, [], "x", [3], [{}], [{"message": None}], [{"message": "x"}], [{"message": {"content": 3}}]):
+        odd_messages = [[{"message": odd}] for odd in (None, "x", [], {"content": 3})]
+        for odd in (None, 3, [], "x", [3], [{}], *odd_messages):
             with self.subTest(odd):
                 self.assertEqual(self.kind(read_completion, {"choices": odd, "usage": usage}), "unreadable_reply")
         for odd in ({}, {**usage, "completion_tokens": -1}, {**usage, "prompt_tokens": 0}):
