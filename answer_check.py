@@ -24,6 +24,7 @@ HERE = Path(__file__).parent
 RECORDING = HERE / "answer-result.json"
 KEYS = HERE / "answer-keys.json"
 CASES = HERE / "cases.json"
+JOBS_HELP = "requests at a time (default 1: a server that puts several into one batch may answer otherwise)"
 
 
 def run_grade(args):
@@ -176,7 +177,7 @@ def add_record(commands):
     parser.add_argument(
         "--dry-run", action="store_true", help="print the requests with their token counts, ask nothing"
     )
-    parser.add_argument("--jobs", type=jobs, default=1, metavar="N", help="requests at a time (default 1)")
+    parser.add_argument("--jobs", type=jobs, default=1, metavar="N", help=JOBS_HELP)
     parser.add_argument("--host", help="the server's address (default OLLAMA_HOST, else 127.0.0.1:11434)")
     parser.add_argument("--model", type=Path, metavar="FILE", help="a model block, as answer_model.py pin prints it")
     parser.add_argument(
@@ -218,10 +219,9 @@ def add_readings(commands):
 
 def jobs(text):
     """A number of requests at a time."""
-    number = int(text)
-    if not 1 <= number <= 64:
-        raise ValueError
-    return number
+    if not text.isdecimal() or not 1 <= int(text) <= 64:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 to 64")
+    return int(text)
 
 
 def parse_arguments(argv):

@@ -20,6 +20,7 @@ CONNECT_S = 5
 LOOK_S = 30  # for the small questions: version, tags
 MAX_BODY = 4 * 1024 * 1024
 TRY_AGAIN = {408, 429, 500, 502, 503, 504}
+NO_REASON = {403: "refused; does the address name this machine?", 404: "is this the address of a model's server?"}
 WAITS_S = (1, 5, 20, 60)  # before each further try: a server that restarts is back within them
 
 
@@ -157,7 +158,7 @@ def check_status(status, data, url):
     """Nothing for 200; Unavailable for a status worth another try; ServerError for the rest."""
     if status == 200:
         return
-    text = error_text(data) or {403: "refused; does the address name this machine?"}.get(status, "no reason given")
+    text = error_text(data) or NO_REASON.get(status, "no reason given")
     error = Unavailable if status in TRY_AGAIN else ServerError
     raise error(f"{url}: status {status}: {text}")
 

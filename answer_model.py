@@ -3,6 +3,7 @@
 Run:  python answer_model.py pin gemma4:e2b
 
 `pin TAG` prints a model block for a build that the server has, to be used with `answer_check.py record --model FILE`.
+Sampler options and seeds in it are the published ones: edit them where another model wants others.
 
 AnswerModel() asks OLLAMA_HOST (else 127.0.0.1:11434). Version and digest are read before and after each answer: the
 digest alone does not pin the server's renderer and engine, and a reply does not say what gave it.

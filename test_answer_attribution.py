@@ -90,6 +90,8 @@ class Attribution(unittest.TestCase):
             "costs 63 tokens there": lambda report, recording: report["cases"]["recent"][6].update(input_tokens=63),
             "no row for notes": lambda report, recording: report["cases"].pop("notes"),
             "facts are not those": lambda report, recording: report["cases"]["recent"][7].update(missing=["other"]),
+            "not those of the case set": lambda report, recording: report["cases"]["recent"][6].update(required_total=2),
+            "no row for recent/held-latest": lambda report, recording: report["cases"]["recent"][6].update(error="no"),
             "no level 'cases'": lambda report, recording: report.pop("cases"),
             "its case_set_sha256": lambda report, recording: recording.update(recorded={"case_set_sha256": "0" * 64}),
         }
@@ -149,7 +151,10 @@ def compare(second, first=RECORDING):
 class Compare(unittest.TestCase):
     def test_a_recording_with_itself_shows_no_difference(self):
         result = compare(RECORDING)
-        self.assertEqual((result["all"]["pairs"], result["all"]["only_a"], result["all"]["p"]), (120, 0, 1.0))
+        figures = [result["all"][name] for name in ("pairs", "passed_a", "passed_b", "only_a", "only_b", "p")]
+        self.assertEqual(figures, [120, 70, 70, 0, 0, 1.0])
+        self.assertIs(result["same_model"], True)
+        self.assertIn("a and b agree in 120 of 120 pairs", answer_compare.table(result))
         self.assertEqual(result["discordant"], [])
         self.assertEqual(result["agreement_among_seeds"]["a"], {"seed_pairs": 240, "agree": 240})
         self.assertIsNone(result["same_requests"])
@@ -159,7 +164,9 @@ class Compare(unittest.TestCase):
         entries(other, "recent", "held-latest")[0]["answer"] = "Nobody."
         entries(other, "recent", "held-buried")[1]["answer"] = "200"
         entries(other, "notes", "held-buried")[2]["answer"] = ""
+        other["model"] = {**other["model"], "ollama_digest": "0" * 64}
         result = compare(other)
+        self.assertIs(result["same_model"], False)
         self.assertEqual(
             [(p["strategy"], p["case"], p["seed"], p["a"], p["b"]) for p in result["discordant"]],
             [("recent", "held-latest", 1, "pass", "fail"), ("recent", "held-buried", 2, "fail", "pass")],

@@ -11,12 +11,15 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from unittest import mock
 
+import answer_check
 import answer_model
 import answer_openai
 from answer_http import BrokenReply, ServerError, base_url
+from answer_journal import read_recording
 from answer_model import MODEL, AnswerModel, read_model
 from command import InputError, dump
 from ollama_double import OllamaDouble, Server, stand_in_count
+from test_answer_record import stand_in_requests
 
 MESSAGES = [
     {"role": "system", "content": "Answer from the conversation."},
@@ -218,6 +221,25 @@ class OpenAI(unittest.TestCase):
             (body["temperature"], body["max_tokens"], body["repeat_penalty"], body["stream"]), (0.5, 96, 1.0, False)
         )
         self.assertEqual(body["chat_template_kwargs"], {"enable_thinking": False})
+
+    def test_a_recording_names_what_nobody_verified_and_goes_on_after_a_stop(self):
+        double, url = self.server()
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        out = Path(folder.name) / "openai.json"
+        argv = ["record", "--api", "openai", "--host", url, "--out", str(out)]
+        with (
+            mock.patch.object(answer_check, "lab_requests", stand_in_requests),
+            contextlib.redirect_stdout(io.StringIO()),
+            contextlib.redirect_stderr(io.StringIO()) as err,
+        ):
+            self.assertEqual(answer_check.main([*argv, "--only", "notes/held-spread"]), 0)
+            self.assertEqual(answer_check.main([*argv, "--jobs", "4"]), 0)
+        self.assertIn("not verified on this server: weights, context length", err.getvalue())
+        recording = read_recording(out)
+        self.assertEqual((len(double.bodies), recording["recorded"]["api"]), (120, "openai"))
+        self.assertIn("weights", recording["recorded"]["unverified"])
+        self.assertNotIn("ollama_digest", recording["model"])
 
     def test_an_ollama_is_refused_before_any_request_for_an_answer(self):
         double, url = self.server(ollama=True)

@@ -20,7 +20,7 @@ import answer_check
 import answer_journal
 import answer_record
 from answer_journal import read_recording
-from answer_model import AnswerModel
+from answer_model import MODEL, AnswerModel
 from cases import load_cases
 from command import InputError
 from ollama_double import OllamaDouble, stand_in_count
@@ -273,15 +273,18 @@ class WithTheTokenizer(Recording):
             count = counter()
         except TokenizerError as error:
             self.skipTest(str(error))
-        double = self.double(count=lambda messages, tools=None: count(messages, tools))
+        double, block = self.double(count=lambda messages, tools=None: count(messages, tools)), self.out.with_name("block")
+        block.write_text(json.dumps({**MODEL, "seeds": [7]}), encoding="utf-8")
+        argv = ["record", "--out", str(self.out), "--host", double.host, "--model", str(block)]
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-            self.assertEqual(answer_check.main(["record", "--out", str(self.out), "--host", double.host]), 0)
+            self.assertEqual(answer_check.main(argv), 0)
             self.assertEqual(answer_check.main(["--recording", str(self.out)]), 0)
         recording, published = read_recording(self.out), read_recording(HERE / "answer-result.json")
         for strategy, cases in published["answers"].items():
             for case, entries in cases.items():
                 tokens = recording["recorded"]["requests"][strategy][case]["input_tokens"]
                 self.assertEqual({tokens}, {entry["prompt_tokens"] for entry in entries}, (strategy, case))
+                self.assertEqual([entry["seed"] for entry in recording["answers"][strategy][case]], [7])
         report = json.loads((HERE / "evaluation-result.json").read_text(encoding="utf-8"))
         by_id = {case["id"]: case for case in load_cases(HERE / "cases.json")}
         self.assertIn("hashes", answer_attribution.check_same_requests(recording, report, by_id))
