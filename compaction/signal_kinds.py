@@ -6,52 +6,20 @@ whose sessions import_sessions.py reads; a call that is in no list is taken to r
 
 import re
 
-WRITERS = {
-    "write",
-    "edit",
-    "multiedit",
-    "notebookedit",
-    "apply_patch",
-    "applypatch",
-    "write_file",
-    "write_to_file",
-    "replace",
-    "replace_in_file",
-    "str_replace_editor",
-    "str_replace_based_edit_tool",
-    "str_replace",
-    "create",
-    "create_file",
-    "insert",
-    "insert_edit_into_file",
-    "editor",
-    "edit_file",
-    "delete_file",
-    "move_file",
-    "sql",
-}
-READING_COMMANDS = ("view", "read", "open", "undo_edit_preview")  # what an editor tool is told when it only shows
-POLLS = {
-    "bashoutput",
-    "taskoutput",
-    "tasklist",
-    "taskget",
-    "killshell",
-    "wait",
-    "wait_agent",
-    "read_bash",
-    "list_bash",
-    "todoread",
-    "list_agents",
-    "get_output",
-    "sleep",
-    "status",
-    "list_shells",
-    "read_agent",
-    "check_status",
-}
+WRITERS = set(
+    "apply_patch applypatch create create_file delete_file edit edit_file editor insert insert_edit_into_file "
+    "move_file multiedit notebookedit replace replace_in_file sql str_replace str_replace_based_edit_tool "
+    "str_replace_editor write write_file write_to_file".split()
+)
+# What an editor tool is told to do, under the name that other tools have for a shell command.
+READING_COMMANDS = ("view", "read", "open", "undo_edit_preview")
+EDITING_COMMANDS = ("create", "str_replace", "insert", "undo_edit", "edit", "write", "append", "delete", "rename")
+POLLS = set(
+    "bashoutput check_status get_output killshell list_agents list_bash list_shells read_agent read_bash sleep "
+    "status taskget tasklist taskoutput todoread wait wait_agent".split()
+)
 POLL_COMMAND = re.compile(
-    r"(?:^|[;&|(\n]\s*)(?:[A-Z_]+=\S+\s+)*(?:sudo\s+)?(?:git\s+(?:-C\s+\S+\s+|--no-pager\s+)*(?:status|log|diff|"
+    r"(?:^|(?:[;&(\n]|\|\|)\s*)(?:[A-Z_]+=\S+\s+)*(?:sudo\s+)?(?:git\s+(?:-C\s+\S+\s+|--no-pager\s+)*(?:status|log|diff|"
     r"branch|rev-parse|stash\s+list|"
     r"remote|fetch)\b|sleep\b|ps\b|pgrep\b|jobs\b|top\b|date\b|uptime\b|pwd\b|tail\b|lsof\b|watch\b|"
     r"gh\s+(?:run|pr|api|workflow)\b|docker\s+(?:ps|logs|inspect)\b|kubectl\s+(?:get|describe|logs|rollout)\b|"
@@ -68,6 +36,8 @@ WRITE_COMMAND = re.compile(
     r"prettier\s.*--write|gofmt\s+(?:-\w+\s+)*-\w*w|black\b|ruff\s+format)|(?<![0-9&<=>-])>>?\s*(?!/dev/null|"
     r"&)[\w./~$\"'{-]"
 )
+PATH_WORD = re.compile(r"[\w.~-]*/[\w./~-]*\w|[\w~-][\w.~-]*\.\w+|(?:(?<=>)|(?<=>\s))[\w.-]+")
+COMMAND_READ = 2000  # characters of a command that are searched for files; more is what it writes into them
 PATCHED = re.compile(r"^(?:\*\*\* (?:Add|Update|Delete) File: |\*\*\* Move to: |\+\+\+ b/|--- a/)(.+)$", re.MULTILINE)
 PATH_KEYS = (
     "file_path",
@@ -88,6 +58,8 @@ def command_of(arguments):
     """The shell command or program that a call runs, "" when it runs none."""
     if isinstance(arguments, str):
         return arguments
+    if isinstance(arguments, dict) and arguments.get("command") in READING_COMMANDS + EDITING_COMMANDS:
+        return ""
     for key in COMMAND_KEYS if isinstance(arguments, dict) else ():
         value = arguments.get(key)
         if isinstance(value, str):
@@ -115,10 +87,17 @@ def targets(arguments):
     return found
 
 
+def written(arguments):
+    """The files that a call that writes may have written: those it names, and every word of its command that may be one."""
+    return targets(arguments) + PATH_WORD.findall(command_of(arguments)[:COMMAND_READ])
+
+
 def is_write(name, arguments):
     """Whether a call may change files: an editing tool, a patch, or a command with a word or sign that writes."""
     if isinstance(arguments, dict) and arguments.get("command") in READING_COMMANDS:
         return False
+    if isinstance(arguments, dict) and arguments.get("command") in EDITING_COMMANDS and targets(arguments):
+        return True
     command = command_of(arguments)
     return (
         str(name).lower().rsplit(".", 1)[-1] in WRITERS
@@ -137,8 +116,8 @@ def is_poll(name, arguments):
 
 
 def same_file(one, other):
-    """Whether two paths can be one file: equal, or one the end of the other (absolute and relative), or a "
-    "folder of it."""
+    """Whether two paths can be one file: equal, or one the end of the other (absolute and relative), or a
+    folder of it."""
     one, other = one.removeprefix("./").rstrip("/"), other.removeprefix("./").rstrip("/")
     return (
         one == other

@@ -11,16 +11,18 @@ from datetime import datetime, timezone
 from command import InputError
 
 KINDS = ("user", "assistant", "tool_call", "tool_result", "compaction")
+DECODE = json.JSONDecoder().decode  # json.loads would look for the encoding of each line first
 REMEMBERED = 10_000  # ids of closed conversations; one that comes again after that many others is taken for a new one
 
 
 def read_events(lines, path):
     """The events of an iterable of JSON lines (bytes), or InputError naming the first line that is none."""
     for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
         try:
-            event = json.loads(line)
+            text = line.decode("utf-8").strip()
+            if not text or text == "\ufeff":
+                continue
+            event = DECODE(text.removeprefix("\ufeff"))
         except (ValueError, RecursionError) as error:
             raise InputError(f"{path}: line {number}: not JSON: {error}; correct or remove the line") from None
         problem = problem_of(event)

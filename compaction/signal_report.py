@@ -36,7 +36,7 @@ class Totals:
     def take(self, conversation):
         """Count an ended conversation; its row when it is flagged, else None."""
         row = conversation.end()
-        self.counts["compactions"] += row["compactions"]
+        self.counts["compactions"] += row["compactions"] - conversation.copied
         self.counts["opaque compactions"] += conversation.opaque
         for window in conversation.calls.windows if row["compactions"] else ():  # the control is of the same sessions
             self.add_window(window)

@@ -187,14 +187,16 @@ class Said:
 
 def share(one, other, common):
     """Weight that two sentences have in common, of both together; terms frequent in the conversation weigh less."""
-
-    def weigh(found, keys):
-        return sum(found[t] / (1 + max(0, common.get(t, 0) - 4) / 8) for t in keys)
-
-    both = one.keys() & other.keys()
-    lighter, heavier = sorted((weigh(one, one), weigh(other, other)))
-    whole = lighter + LENGTH * (heavier - lighter)
-    return min(1.0, weigh({t: min(one[t], other[t]) for t in both}, both) / whole) if whole else 0.0
+    mine = its = both = 0.0
+    for term, weight in one.items():
+        rarity = 1 + max(0, common.get(term, 0) - 4) / 8
+        mine += weight / rarity
+        if term in other:
+            both += min(weight, other[term]) / rarity
+    for term, weight in other.items():
+        its += weight / (1 + max(0, common.get(term, 0) - 4) / 8)
+    whole = min(mine, its) + LENGTH * abs(mine - its)
+    return min(1.0, both / whole) if whole else 0.0
 
 
 def overlap(one, other):

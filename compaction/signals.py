@@ -27,7 +27,7 @@ class Conversation:
     def __init__(self, name, turns, replies):
         self.name, self.near = name, turns
         self.calls, self.said = Calls(turns, replies), Said()
-        self.last, self.turn_of_compaction, self.opaque = None, None, 0
+        self.last, self.turn_of_compaction, self.opaque, self.copied = None, None, 0, 0
         self.verdicts = []  # of every user message that is like an earlier one
         self.times, self.hit_times = [None, None], {}
 
@@ -45,14 +45,15 @@ class Conversation:
         elif kind == "compaction":
             self.calls.compaction(event)
             self.turn_of_compaction = event["turn"]
-            self.opaque += bool(event.get("opaque"))
+            self.copied += bool(event.get("copied"))  # counted in the conversation that it was copied from
+            self.opaque += bool(event.get("opaque")) and not event.get("copied")
             return  # no answer to the user: what was said last stays so
         elif kind == "user":
             self.user(event)
         self.last = kind
 
     def user(self, event):
-        replied = self.last == "assistant" and not event.get("interrupted")
+        replied = self.last not in (None, "user") and not event.get("interrupted")
         verdict = self.said.take(event["content"], event["turn"], origin=event.get("origin"), replied=replied)
         if verdict is None or event.get("copied"):
             return

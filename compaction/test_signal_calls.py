@@ -61,6 +61,14 @@ class EqualArguments(unittest.TestCase):
             self.assertNotEqual(call_digest("f", one), call_digest("f", other), (one, other))
         self.assertNotEqual(call_digest("f", {}), call_digest("g", {}))
 
+    def test_arguments_nested_too_deep_to_write_are_like_no_other_and_end_nothing(self):
+        deep = None
+        for _ in range(100_000):
+            deep = [deep]
+        call = ("f", {"x": deep})
+        self.assertIsNone(call_digest(*call))
+        self.assertEqual(Log().call(*call).compact().call(*call).kinds(), [])
+
     def test_a_program_or_patch_is_compared_as_the_text_it_is(self):
         self.assertEqual(canonical("{ not json"), '"{ not json"')
 
@@ -116,6 +124,26 @@ class Hits(unittest.TestCase):
             Log().call(*tests).compact().call("edit", {"path": "z.go"}).call(*tests).kinds(), ["written between"]
         )
         self.assertEqual(Log().call(*tests).compact().call(*tests).kinds(), ["idle"])
+
+    def test_a_file_that_a_command_wrote_in_between_was_written(self):
+        for command in ("sed -i s/1/2/ src/a.py", "cd src && mv b.py a.py", "git checkout -- src/a.py"):
+            log = Log().call(*READ).compact().call("bash", {"command": command}).call(*READ)
+            self.assertEqual(log.kinds(), ["written between"], command)
+        for command in ("rm build/out.bin", "cat src/a.py"):
+            log = Log().call(*READ).compact().call("bash", {"command": command}).call(*READ)
+            self.assertEqual(log.kinds(), ["idle"], command)
+
+    def test_an_editor_tool_that_shows_a_file_reads_that_file_alone(self):
+        show = ("str_replace_editor", {"command": "view", "path": "src/a.py"})
+        for path, kind in (("src/b.py", "idle"), ("src/a.py", "written between")):
+            edit = ("str_replace_editor", {"command": "str_replace", "path": path, "new_str": "x"})
+            self.assertEqual(Log().call(*show).compact().call(*edit).call(*show).kinds(), [kind])
+
+    def test_whether_a_call_was_made_before_the_compaction_is_told_whatever_window_it_is_in(self):
+        log = Log(turns=1, replies=100).call("ls", {}).compact()
+        for log.turn in (3, 6):
+            log.call(*READ)
+        self.assertEqual([hit["made_before_compaction"] for hit in log.calls.end()], [False])
 
     def test_a_changed_or_unknown_result_is_not_idle(self):
         self.assertEqual(Log().call(*READ, "1").compact().call(*READ, "2").kinds(), ["result changed"])
@@ -221,6 +249,10 @@ class Shapes(unittest.TestCase):
             ("f", None),
         ):
             self.assertFalse(is_write(name, arguments), (name, arguments))
+
+    def test_the_end_of_a_pipe_is_no_poll(self):
+        self.assertTrue(is_poll("bash", {"command": "tail -n 20 run.log"}))
+        self.assertFalse(is_poll("bash", {"command": "rg -n parse src | tail -n 20"}))
 
     def test_a_file_named_status_is_no_poll(self):
         self.assertFalse(is_poll("bash", {"command": "cat git status.md"}) or is_poll("read", {"path": "status"}))

@@ -102,9 +102,15 @@ class Report(unittest.TestCase):
         report, flagged = signals(log)
         self.assertEqual((report["user_messages"].get("resent"), flagged), (1, []))
 
+    def test_a_rule_said_again_in_the_middle_of_a_turn_is_restated_and_not_resent(self):
+        events = conversation("a", restate=False)
+        at = {"conversation_id": "a", "turn": 3, "reply": 3, "kind": "user"}
+        report, _ = signals([*events, {**at, "content": "No, " + RULE, "origin": "refusal"}])
+        self.assertEqual(report["user_messages"]["restates"], 1)
+
     def test_what_a_fork_copied_is_no_evidence(self):
         report, flagged = signals([{**event, "copied": True} for event in conversation("a")])
-        self.assertEqual(flagged, [])
+        self.assertEqual((flagged, report["log"]["compactions"]), ([], 0))
 
     def test_the_same_log_gives_the_same_report(self):
         log = list(generate_log(3000, seed=5))
@@ -174,8 +180,9 @@ class Streams(unittest.TestCase):
                 for line in lines({**e, "conversation_id": f"{n} {e['conversation_id']}"} for e in some)
             ]
             tracemalloc.start()
-            with mock.patch("compaction.signal_log.REMEMBERED", 4), mock.patch(
-                "compaction.signal_report.SAMPLE", 2
+            with (
+                mock.patch("compaction.signal_log.REMEMBERED", 4),
+                mock.patch("compaction.signal_report.SAMPLE", 2),
             ):  # full in both
                 find_signals(iter(log), "log")
             peaks.append(tracemalloc.get_traced_memory()[1])
