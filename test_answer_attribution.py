@@ -79,6 +79,13 @@ class Attribution(unittest.TestCase):
         self.assertEqual((first["in_request"], list(first["answers"].values())), (False, [0, 0, 2, 2, 1]))
         self.assertEqual((second["in_request"], list(second["answers"].values())), (True, [2, 2, 0, 0, 1]))
 
+    def test_a_reply_that_never_became_an_answer_is_counted_apart_and_needs_no_count(self):
+        recording = copy.deepcopy(RECORDING)
+        entries(recording, "notes", "held-correction")[1] = {"seed": 2, "incomplete": "stopped_stream"}
+        result = attribute(recording)
+        self.assertEqual(fact(result, "required", "notes", "held-correction")["answers"]["incomplete"], 1)
+        self.assertEqual(fact(result, "stale", "notes", "held-correction")["answers"]["incomplete"], 1)
+
     def test_a_stale_fact_answered_without_being_sent(self):
         recording = copy.deepcopy(RECORDING)
         entries(recording, "recent", "held-correction")[0]["answer"] = "We use RabbitMQ."
@@ -90,7 +97,7 @@ class Attribution(unittest.TestCase):
             "costs 63 tokens there": lambda report, recording: report["cases"]["recent"][6].update(input_tokens=63),
             "no row for notes": lambda report, recording: report["cases"].pop("notes"),
             "facts are not those": lambda report, recording: report["cases"]["recent"][7].update(missing=["other"]),
-            "not those of the case set": lambda report, recording: report["cases"]["recent"][6].update(required_total=2),
+            "those of the case set": lambda report, recording: report["cases"]["recent"][6].update(required_total=2),
             "no row for recent/held-latest": lambda report, recording: report["cases"]["recent"][6].update(error="no"),
             "no level 'cases'": lambda report, recording: report.pop("cases"),
             "its case_set_sha256": lambda report, recording: recording.update(recorded={"case_set_sha256": "0" * 64}),
@@ -195,6 +202,19 @@ class Compare(unittest.TestCase):
             change(other)
             with self.subTest(says), self.assertRaisesRegex(NotComparable, says):
                 compare(other)
+
+    def test_whether_the_requests_were_the_same_is_told(self):
+        one, other = ({**RECORDING, "recorded": {"requests": requests}} for requests in ({}, {"recent": {"a": {}}}))
+        for first, second, same, says in (
+            (one, one, True, ""),
+            (one, other, False, "the requests differ"),
+            (one, RECORDING, None, "is not known"),
+        ):
+            result = compare(second, first)
+            self.assertIs(result["same_requests"], same)
+            told = [line for line in answer_compare.table(result).splitlines() if "requests" in line]
+            self.assertEqual(len(told), 1 if says else 0)
+            self.assertIn(says, "".join(told))
 
     def test_nothing_whole_to_compare_is_refused(self):
         other = copy.deepcopy(RECORDING)

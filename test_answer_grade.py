@@ -157,6 +157,7 @@ class Speed(unittest.TestCase):
             r"(?:a{1,9}){2,}",
             r"(?=(a+)+)b",
             r"a{1,200}b{1,200}",
+            r"a{1,4}.{1,8000}.?",
         ):
             with self.subTest(pattern), self.assertRaisesRegex(InputError, "refused"):
                 compile_pattern(pattern, "keys")
@@ -169,6 +170,7 @@ class Speed(unittest.TestCase):
             r"minutes?",
             r"a.{0,40}b",
             "x|y+",
+            r"a{1,4}.{1,8000}",  # as many ways as are allowed
         ):
             with self.subTest(pattern):
                 self.assertIsInstance(compile_pattern(pattern, "keys"), re.Pattern)

@@ -251,7 +251,7 @@ class OpenAI(unittest.TestCase):
         self.assertEqual(real.chats, [])
 
     def test_a_model_that_is_not_served_and_an_address_that_is_not_given(self):
-        _, url = self.server(models=["llama"])
+        _, url = self.server(models=[None, 3, ["gemma4:e2b"], "llama"])
         with self.assertRaisesRegex(ServerError, "serves llama and not gemma4:e2b"):
             answer_openai.OpenAIModel(MODEL, url)
         self.assertEqual(answer_openai.OpenAIModel({**MODEL, "served_model": "llama"}, url).api, "openai")

@@ -273,7 +273,8 @@ class WithTheTokenizer(Recording):
             count = counter()
         except TokenizerError as error:
             self.skipTest(str(error))
-        double, block = self.double(count=lambda messages, tools=None: count(messages, tools)), self.out.with_name("block")
+        double = self.double(count=lambda messages, tools=None: count(messages, tools))
+        block = self.out.with_name("block.json")
         block.write_text(json.dumps({**MODEL, "seeds": [7]}), encoding="utf-8")
         argv = ["record", "--out", str(self.out), "--host", double.host, "--model", str(block)]
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):

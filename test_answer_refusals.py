@@ -80,6 +80,11 @@ class Refused(Recording):
         self.refuses("is the build None", entry={"digest": None})
         self.refuses("is the build \\[\\]", entry={"digest": []})
         self.refuses("no Ollama version", version=["0.32.14"])
+        for entries, says in (([None, 3, "x", {"name": 3}], "has no model"), ({"a": 1}, "no list of models")):
+            double = self.double()
+            double.tags = lambda entries=entries: {"models": entries}
+            with self.subTest(entries), self.assertRaisesRegex(ServerError, says):
+                self.model(double)
         for loaded, context in ((["other"], "much"), ([None], 2048), ([], 2048)):
             double = self.double()
             double.loaded, double.context_length = loaded, context
