@@ -242,7 +242,8 @@ def tell(tasks, journal):
         "incomplete": tally(kind for kind in map(incomplete_kind, entries) if kind),
         "set_aside": tally(aside),
     }
-    print(f"{len(entries)} of {len(tasks)} answers are in {journal.path}", file=sys.stderr)
+    more = "" if len(entries) == len(tasks) else "; run record again for the rest"
+    print(f"{len(entries)} of {len(tasks)} answers are in {journal.path}{more}", file=sys.stderr)
     for kind, number in counts["incomplete"].items():
         print(f"incomplete, not graded: {kind} {number}", file=sys.stderr)
     for why, number in counts["set_aside"].items():

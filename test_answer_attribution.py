@@ -62,7 +62,10 @@ class Attribution(unittest.TestCase):
                 "hybrid": [0, 5, 0, 0, 0],
             },
         )
-        self.assertIn("recent/held-spread: 'expire after 30 minutes' (5 of 5)", answer_attribution.table(result))
+        table = answer_attribution.table(result)
+        self.assertIn("recent/held-spread: 'expire after 30 minutes' (5 of 5)", table)
+        self.assertIn("given as current: notes/held-correction: 'decided to use RabbitMQ' (5 of 5)", table)
+        self.assertNotRegex(table, "(?m)^  (used|neither): ")  # where nothing went wrong is not listed
         self.assertEqual(attribute(version=2), {"grader": 2, **result} | {"grader": 2})
 
     def test_each_of_the_four_combinations_is_told_apart_by_fact(self):

@@ -200,6 +200,8 @@ class Refusals(unittest.TestCase):
     def test_options_before_a_command_are_not_forgotten(self):
         args = answer_check.parse_arguments(["--grader", "2", "attribution", "--report", "r.json"])
         self.assertEqual((args.grader, args.recording), (2, HERE / "answer-result.json"))
+        with self.assertRaises(SystemExit), contextlib.redirect_stderr(io.StringIO()):
+            answer_check.parse_arguments(["attribution"])  # which report is meant is never guessed
         args = answer_check.parse_arguments(["compare", "a", "b", "--grader", "2"])
         self.assertEqual((args.grader, args.keys), (2, HERE / "answer-keys.json"))
 

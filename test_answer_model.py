@@ -89,6 +89,8 @@ class Requests(unittest.TestCase):
         for size in ({"seed": -1}, {"num_predict": 0}, {"num_ctx": 0}, {"num_predict": 96.0}, {"seed": True}):
             with self.subTest(size), self.assertRaises(InputError):
                 AnswerModel.request(MODEL, MESSAGES, **{**SIZES, **size})
+            with self.subTest(size, api="openai"), self.assertRaises(InputError):
+                answer_openai.OpenAIModel.request(MODEL, MESSAGES, **{**SIZES, **size})
 
     def test_tools_are_sent_where_there_are_some(self):
         tool = {"type": "function", "function": {"name": "look_up", "parameters": {"type": "object", "properties": {}}}}
