@@ -13,23 +13,10 @@ from command import InputError
 
 CHECKED_VERSIONS = ("0.32.14", "0.33.0-rc2")
 OLDEST_REFUSED = (0, 30, 0)  # it reports short counts, and the versions before it run another engine
-PARAMETERS = {
-    "temperature",
-    "top_k",
-    "top_p",
-    "min_p",
-    "repeat_penalty",
-    "presence_penalty",
-    "frequency_penalty",
-    "seed",
-    "num_ctx",
-    "num_predict",
-    "num_keep",
-    "num_batch",
-    "num_gpu",
-    "num_thread",
-    "stop",
-}  # ours, or harmless
+PARAMETERS = frozenset(  # ours, or harmless
+    "temperature top_k top_p min_p repeat_penalty presence_penalty frequency_penalty "
+    "seed num_ctx num_predict num_keep num_batch num_gpu num_thread stop".split()
+)
 
 
 def bare_digest(digest):

@@ -176,6 +176,9 @@ def ask_all(tasks, model, journal, jobs=1):
             future.result()
             if number == 0:
                 check_runner(tasks, model)
+    except KeyboardInterrupt:
+        print("stopping when the answers under way are there; once more to leave them", file=sys.stderr)
+        raise
     finally:
         pool.shutdown(cancel_futures=True)  # what is under way is waited for and kept
     return len(pending)

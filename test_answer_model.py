@@ -19,7 +19,7 @@ from answer_journal import read_recording
 from answer_model import MODEL, AnswerModel, read_model
 from command import InputError, dump
 from ollama_double import OllamaDouble, Server, stand_in_count
-from test_answer_record import stand_in_requests
+from test_answer_record import SMALL
 
 MESSAGES = [
     {"role": "system", "content": "Answer from the conversation."},
@@ -231,15 +231,15 @@ class OpenAI(unittest.TestCase):
         out = Path(folder.name) / "openai.json"
         argv = ["record", "--api", "openai", "--host", url, "--out", str(out)]
         with (
-            mock.patch.object(answer_check, "lab_requests", stand_in_requests),
+            mock.patch.object(answer_check, "lab_requests", lambda *_: (SMALL, {})),
             contextlib.redirect_stdout(io.StringIO()),
             contextlib.redirect_stderr(io.StringIO()) as err,
         ):
-            self.assertEqual(answer_check.main([*argv, "--only", "notes/held-spread"]), 0)
+            self.assertEqual(answer_check.main([*argv, "--only", "recent/held-latest"]), 0)
             self.assertEqual(answer_check.main([*argv, "--jobs", "4"]), 0)
         self.assertIn("not verified on this server: weights, context length", err.getvalue())
         recording = read_recording(out)
-        self.assertEqual((len(double.bodies), recording["recorded"]["api"]), (120, "openai"))
+        self.assertEqual((len(double.bodies), recording["recorded"]["api"]), (10, "openai"))
         self.assertIn("weights", recording["recorded"]["unverified"])
         self.assertNotIn("ollama_digest", recording["model"])
 
