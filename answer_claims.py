@@ -36,7 +36,7 @@ DENIED_BEFORE = re.compile(
     r"|\b(?:move|switch|migrate|change|go|went|away)[ds]?(?:ed)? (?:away )?from(?: (?:the|our|an?))? $"
     r"|\b(?:raised|lowered|increased|reduced|extended|up|down) from $"
     r"|\b(?:decided|voted|advised|argued) against(?: (?:the|our|an?|using))* $"
-    r"|\b(?:chose|chosen|picked|preferred)(?: [\w'-]+){1,3} over $"
+    r"|\b(?:chose|chosen|picked|preferred)(?: [\w'-]+){0,3} over $"
     r"|\b(?:not sure|not certain|unsure|unclear|not clear|n't know|not know)\b.{0,40}$",
     re.IGNORECASE,
 )
@@ -52,19 +52,23 @@ DENIED_AFTER = re.compile(
     rf"|^{SUBJECT} (?:was|were|had been)\b[^.;]{{0,60}}[,;] (?:but |and )?(?:it's |it is )?now \w"
     rf"|^{SUBJECT} (?:was|were|had been)\b[^.;]{{0,60}} (?:but|until) [^.;]{{0,30}}\b{GIVEN_UP}\b"
     rf"|^{SUBJECT} (?:was|were|had been)\b[^.;]{{0,60}} last (?:{PERIOD})\b.{{0,80}}\b(?:now|today|this (?:{PERIOD}))\b"
+    rf"|^{SUBJECT} (?:is|was|are|were) (?:the |our |an? )?(?:old|former|outdated)\b"
     r"|^[^,.;?!]{0,40}[,.;] ?(?:but |and )?(?:that|this|it|which) (?:was|is) (?:wrong|incorrect|outdated|a mistake)\b",
     re.IGNORECASE,
 )
 PAST = r"(?:previously|originally|formerly|initially|earlier|at first)"
-PAST_BEFORE = re.compile(rf"\b(?:was|were|had been|{PAST})\b", re.IGNORECASE)
+PAST_BEFORE = re.compile(rf"\b(?:was|were|had been|old|former|{PAST})\b", re.IGNORECASE)
 PAST_ONLY = re.compile(  # a value said to be of the past, with or without another in its place
     rf"\b{PAST},? (?:it|that|this|the [\w-]+(?: [\w-]+)?) (?:was|were|had been)(?: set to| at)? $"
     rf"|\b(?:was|were|had been) {PAST}(?: set to| at)? $"
-    rf"|\((?:it )?(?:was|were|{PAST}|not)(?: {PAST})? $",
+    rf"|\((?:it )?(?:was|were|{PAST}|not)(?: {PAST})? $"
+    rf"|\b(?:now|currently)\b[^.;?!]{{0,60}}[,;] {PAST} $",
     re.IGNORECASE,
 )
 SWITCH = re.compile(
-    r"\b(?:now|currently|changed|replaced|switched|moved|raised|lowered|increased|reduced|updated)\b", re.IGNORECASE
+    r"\b(?:now|currently|changed|replaced|switched|moved|raised|lowered|increased|reduced|updated)\b"
+    r"|\bnew(?: [\w-]+)?(?::| is\b| are\b)",
+    re.IGNORECASE,
 )
 CORRECTED = re.compile(
     r"^(?: [\w'-]+){0,2} ?[,.;(-]+ ?"
@@ -81,7 +85,7 @@ NEAR = 300
 NUMBER_NEAR = 40
 REPLACEMENT = re.compile(
     r"\b(?:replaced|instead|not|no longer|switched|changed|actually|previous|previously|originally|earlier|formerly"
-    r"|initially|used to)\b",
+    r"|initially|used to)\b|\b(?:old|before|former):",
     re.IGNORECASE,
 )
 LATER_CUE = re.compile(
@@ -93,6 +97,7 @@ SAID_MISSING = re.compile(
     r"\b(?:do not|don't|does not|doesn't|did not|didn't)"
     r" (?:have|say|mention|state|specify|contain|know|give|provide|include|show|name|see)\b"
     r"|\b(?:not|isn't|wasn't|aren't) (?:mention|state|specif|provide|includ|contain|available|given)"
+    r"|\bno (?:[\w-]+ ){1,4}(?:is|are|was|were) (?:mentioned|stated|given|specified|provided|included|found)\b"
     r"|\bno information\b|\bnot enough information\b|\bmissing\b|\bnot in the conversation\b"
     r"|\b(?:cannot|can't|could not|couldn't|unable to) (?:find|determine|tell|say|see)\b"
     r"|\bprovide (?:more |the )?(?:context|conversation)\b|\b(?:not sure|unsure|not certain)\b",
