@@ -9,38 +9,26 @@ A case set is a list of cases, or the larger form that importers write, in which
 case    exactly id, split ("dev" or "held_out"), kind, instructions, current (the question), history, budget
         (context_limit, max_new_tokens, margin, in tokens), required and stale (lists of facts)
 turn    user and assistant (texts), and optionally id, session, date (texts) and messages: the tool calls and results
-        between the two, as OpenAI messages whose arguments are objects
+        between the two (case_history.py checks them)
 fact    a text that stands inside one message of the history, or {"turn": id, "text": text}, found when that turn is
         in the request
 
 Needs no tokenizer: `check_requests` checks what needs one when a run starts.
 """
 
-import json
 from pathlib import Path
 
+from case_history import CaseError, check_fields, check_history, check_text, texts_in, turn_contents
 from command import InputError, read_json
-from strategies import available, render, turn_messages
+from strategies import NOTES_HEADER, available, render
 
 FORMAT = 1
 FIELDS = ("id", "split", "kind", "instructions", "current", "history", "budget", "required", "stale")
 TEXT_FIELDS = ("id", "split", "kind", "instructions", "current")
 BUDGET_FIELDS = ("context_limit", "max_new_tokens", "margin")
-TURN_FIELDS = ("user", "assistant")
-MORE_TURN_FIELDS = ("id", "session", "date", "messages")
 SPLITS = ("dev", "held_out")
-
-
-class CaseError(InputError):
-    """A case set that cannot be used. File, case, problem and remedy are fields, for a caller that lists them."""
-
-    def __init__(self, path, case, problem, remedy):
-        place = f"{path}: case {case!r}" if case is not None else str(path)
-        super().__init__(f"{place}: {problem}; {remedy}")
-        self.path, self.case, self.problem, self.remedy = path, case, problem, remedy
-
-    def __reduce__(self):  # it has to come back whole from a worker process
-        return CaseError, (self.path, self.case, self.problem, self.remedy)
+NOTES_FRAME = (NOTES_HEADER, "<notes>", "</notes>", "Question: ")
+ROLES = ("user", "assistant", "tool")
 
 
 def load_cases(path):
@@ -57,7 +45,7 @@ def check_set(value, path):
     """The cases of a parsed case set of either form, or CaseError for the first thing wrong with it."""
     histories = None
     if isinstance(value, dict):
-        if value.get("format") != FORMAT or isinstance(value["format"], bool):
+        if type(value.get("format")) is not int or value["format"] != FORMAT:  # True and 1.0 equal 1
             raise CaseError(path, None, f"format {value.get('format')!r} is unknown", f"this lab reads format {FORMAT}")
         unknown = sorted(set(value) ^ {"format", "histories", "cases"})
         if unknown:
@@ -103,75 +91,6 @@ def check_case(case, number, path, histories, seen, indexes):
     return case
 
 
-def check_fields(value, needed, allowed, path, name, what):
-    """CaseError unless the object has all the needed fields and no others than the allowed."""
-    for field in needed:
-        if field not in value:
-            raise CaseError(path, name, f"{what} has no field {field!r}", "add it")
-    extra = [field for field in value if field not in needed and field not in allowed]
-    if extra:
-        known = ", ".join([*needed, *allowed])
-        raise CaseError(path, name, f"{what} has an unknown field {extra[0]!r}", f"remove it; the fields are {known}")
-
-
-def check_text(value, path, name, field, blank=True):
-    """CaseError unless the value is text that UTF-8 can hold, and not blank where that is no value."""
-    if not isinstance(value, str):
-        raise CaseError(path, name, f"{field} is {value!r:.60}, not a text", "put it in quotes")
-    try:
-        value.encode("utf-8")
-    except UnicodeEncodeError as error:
-        problem = f"{field} holds half of a surrogate pair at character {error.start}"
-        raise CaseError(path, name, problem, "write the whole character") from None
-    if not blank and not value.strip():
-        raise CaseError(path, name, f"{field} is blank", "give it a text")
-
-
-def check_history(history, path, name, where):
-    """CaseError unless the value is a list of turns with unique ids."""
-    if not isinstance(history, list):
-        raise CaseError(path, name, f"{where} is no list", "give a list of turns")
-    ids = set()
-    for number, turn in enumerate(history, 1):
-        what = f"{where}, turn {number}"
-        if not isinstance(turn, dict):
-            raise CaseError(path, name, f"{what} is no object", "give user and assistant")
-        check_fields(turn, TURN_FIELDS, MORE_TURN_FIELDS, path, name, what)
-        for field in turn:
-            if field != "messages":
-                check_text(turn[field], path, name, f"{what}, {field}", blank=field != "id")
-        if "id" in turn and turn["id"] in ids:
-            raise CaseError(path, name, f"{what}: the id {turn['id']!r} stands twice", "rename one of the two")
-        ids.add(turn.get("id"))
-        if "messages" in turn:
-            check_messages(turn["messages"], path, name, what)
-
-
-def check_messages(messages, path, name, what):
-    """CaseError unless these are messages of an assistant that calls tools and of tools that answer."""
-    if not isinstance(messages, list):
-        raise CaseError(path, name, f"{what}, messages is no list", "give a list of messages")
-    for number, message in enumerate(messages, 1):
-        where = f"{what}, message {number}"
-        if not isinstance(message, dict) or message.get("role") not in ("assistant", "tool"):
-            raise CaseError(path, name, f"{where} has no role assistant or tool", "a user's message starts a turn")
-        check_text(message.get("content"), path, name, f"{where}, content")
-        calls = message.get("tool_calls", [])
-        if not isinstance(calls, list) or not all(map(is_call, calls)):
-            remedy = 'give {"function": {"name": text, "arguments": object}} for each call'
-            raise CaseError(path, name, f"{where}, tool_calls cannot be read", remedy)
-
-
-def is_call(call):
-    """Whether a value is a tool call as chat templates take it: a name, and arguments that are an object."""
-    function = call.get("function") if isinstance(call, dict) else None
-    return (
-        isinstance(function, dict)
-        and isinstance(function.get("name"), str)
-        and isinstance(function.get("arguments"), dict)
-    )
-
-
 def check_budget(budget, path, name):
     """CaseError unless the budget has its three whole numbers and leaves room for input."""
     if not isinstance(budget, dict):
@@ -204,8 +123,9 @@ def check_facts(case, path, turns):
         if fact in case["stale"]:
             raise CaseError(path, name, f"{fact_text(fact)!r} is both required and stale", "keep one of the two")
         for stale in case["stale"]:
-            if isinstance(fact, str) and isinstance(stale, str) and (fact in stale or stale in fact):
-                problem = f"the required {fact!r} and the stale {stale!r} hold one another: finding one finds both"
+            one, other = fact_text(fact), fact_text(stale)
+            if turn_of(fact) == turn_of(stale) and (one in other or other in one):
+                problem = f"the required {one!r} and the stale {other!r} hold one another: finding one finds both"
                 raise CaseError(path, name, problem, "make them longer or shorter until they differ")
 
 
@@ -225,6 +145,9 @@ def check_fact(fact, case, path, field, turns):
             if fact in case[place]:
                 problem = f"{field}: {fact!r} already stands in {place}, so every strategy finds it"
                 raise CaseError(path, name, problem, "reword one of them")
+        if in_frame(fact, len(history)):
+            problem = f"{field}: {fact!r} also stands in what frames a note, so every note would hold it"
+            raise CaseError(path, name, problem, "make it longer")
     text = fact_text(fact)
     contents = [content for turn in history for content in turn_contents(turn)]
     if not any(text in content for content in contents):
@@ -234,20 +157,20 @@ def check_fact(fact, case, path, field, turns):
         raise CaseError(path, name, problem, "copy it from one message, character by character")
 
 
+def in_frame(fact, turns):
+    """Whether a text stands in the block that notes stand in, or in the mark before a note: "- [turn 12, user] "."""
+    marks = (f"- [turn {number}, {role}] " for number in range(1, turns + 1) for role in ROLES)
+    return any(fact in part for part in NOTES_FRAME) or len(fact) < 32 and any(fact in mark for mark in marks)
+
+
 def fact_text(fact):
     """The words of a fact of either form."""
     return fact["text"] if isinstance(fact, dict) else fact
 
 
-def turn_contents(turn):
-    """The texts of a turn's messages."""
-    return [message["content"] for message in turn_messages(turn)]
-
-
-def call_texts(turn):
-    """The tool calls of a turn as JSON, one text each."""
-    calls = [call for message in turn.get("messages", ()) for call in message.get("tool_calls", ())]
-    return [json.dumps(call, ensure_ascii=False) for call in calls]
+def turn_of(fact):
+    """The turn that a fact names, or None."""
+    return fact["turn"] if isinstance(fact, dict) else None
 
 
 def check_requests(cases, count, path):
@@ -258,9 +181,9 @@ def check_requests(cases, count, path):
         if id(case["history"]) not in checked:
             checked.add(id(case["history"]))
             texts += [
-                (f"turn {number}", content)
+                (f"turn {number}", text)
                 for number, turn in enumerate(case["history"], 1)
-                for content in [*turn_contents(turn), *call_texts(turn)]
+                for text in texts_in([turn["user"], turn["assistant"], turn.get("messages", [])])[0]
             ]
         for where, text in texts:
             token = count.control_token(text)

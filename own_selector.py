@@ -57,7 +57,10 @@ def described(error):
 
 
 def run_own(select, case, count, snapshots):
-    """A user's selector on one case -> (selection, None) or (None, what is wrong). `snapshots`: histories as they were."""
+    """A user's selector on one case -> (selection, None) or (None, what is wrong).
+
+    snapshots  {id of a history: the history as it was}, filled here
+    """
     history = case["history"]
     if id(history) not in snapshots:
         snapshots[id(history)] = deepcopy(history)
@@ -106,7 +109,7 @@ def wrong_messages(case, messages, count):
             return f"returned message {number} that is no object with a role: {message!a:.60}"
         content = message.get("content")
         if not isinstance(content, str) and (content is not None or message["role"] != "assistant"):
-            return f"returned message {number} whose content is no text, so that no fact can be found in it: {content!a:.60}"
+            return f"returned message {number} whose content is no text that can be searched for facts: {content!a:.60}"
         token = count.control_token(content or "") if hasattr(count, "control_token") else None
         if token is not None:
             return f"returned message {number} with the model's control token {token}"

@@ -78,10 +78,12 @@ MISTAKES = [
     ((0, "required"), [{"turn": "t9"}], "no field 'text'"),
     ((0,), 5, "is no object"),
 ]
+DEEP = json.loads("[" * 900 + "]" * 900)
 LARGE_MISTAKES = [
     (("format",), 2, "format 2 is unknown"),
     (("format",), True, "format True is unknown"),
     (("format",), DELETE, "format None is unknown"),
+    (("format",), 1.0, "format 1.0 is unknown"),
     (("histories",), DELETE, "'histories' is missing or extra"),
     (("note",), "x", "'note' is missing or extra"),
     (("histories",), [], "histories is no object"),
@@ -97,7 +99,22 @@ LARGE_MISTAKES = [
     (("histories", "h", 0, "messages", 1, "content"), None, "content is None, not a text"),
     (("histories", "h", 0, "messages", 0, "tool_calls", 0, "function", "arguments"), "{}", "tool_calls cannot be read"),
     (("histories", "h", 0, "messages", 0, "tool_calls"), "f", "tool_calls cannot be read"),
+    (("histories", "h", 0, "messages", 0), DELETE, "message 1 answers no call"),
+    (("histories", "h", 0, "messages", 0, "tool_calls"), [], "message 2 answers no call"),
+    (("histories", "h", 0, "messages", 0, "tool_calls"), DELETE, "message 2 answers no call"),
+    (("histories", "h", 0, "messages", 1, "tool_call_id"), "d", "message 2 answers no call"),
+    (("histories", "h", 0, "messages", 1, "tool_call_id"), ["c"], "tool_call_id is ['c'], not a text"),
+    (("histories", "h", 0, "messages", 1, "name"), None, "name is None, not a text"),
+    (("histories", "h", 0, "messages", 1, "tool_calls"), [], "unknown field 'tool_calls'"),
+    (("histories", "h", 0, "messages", 0, "reasoning"), "x", "unknown field 'reasoning'"),
+    (("histories", "h", 0, "messages", 0, "tool_responses"), [], "unknown field 'tool_responses'"),
+    (("histories", "h", 0, "messages", 0, "tool_calls", 0, "id"), 7, "tool_calls cannot be read"),
+    (("histories", "h", 0, "messages", 0, "tool_calls", 0, "function", "name"), "\ud83d", "half of a surrogate pair"),
+    (("histories", "h", 0, "messages", 0, "tool_calls", 0, "function", "arguments", "\udc00"), 1, "half of a surrogate pair"),
+    (("histories", "h", 0, "messages", 0, "tool_calls", 0, "function", "arguments", "x"), ["\udc00"], "half of a surrogate"),
+    (("histories", "h", 0, "messages", 0, "tool_calls", 0, "function", "arguments", "x"), DEEP, "levels deep"),
     (("cases", 0, "required", 0, "text"), "gave it", "occurs in no message of turn 't1'"),
+    (("cases", 0, "stale"), [{"turn": "t1", "text": "took"}], "hold one another"),
 ]
 
 
@@ -127,6 +144,17 @@ class Loader(unittest.TestCase):
     def test_a_valid_set_of_either_form_is_refused(self):
         self.assertEqual(check_set(SMALL, "p")[0]["history"], SMALL[0]["history"])
         self.assertEqual([case["id"] for case in check_set(LARGE, "p")], ["one", "two"])
+
+    def test_a_fact_is_taken_that_the_frame_of_a_note_holds(self):
+        for fact in ("earlier turns", "instructions", "notes", "turn 1", "1", ", assistant]", "Question", "[turn 1, user] "):
+            case = deepcopy(SMALL[0])
+            case["history"].append({"user": f"Look: {fact}.", "assistant": ""})
+            case.update(instructions="", required=[fact])
+            with self.assertRaisesRegex(CaseError, "also stands in what frames a note"):
+                check_set([case], "set.json")
+        for fact in ("3", "turn 1 o", "12"):
+            case.update(history=[{"user": f"Look: {fact}.", "assistant": ""}], required=[fact])
+            self.assertTrue(check_set([case], "set.json"))
 
     def test_a_shared_history_is_held_twice(self):
         one, two = check_set(LARGE, "p")

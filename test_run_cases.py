@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from copy import deepcopy
 from pathlib import Path
 from unittest import mock
 
@@ -63,6 +64,28 @@ class ManyCases(unittest.TestCase):
         odd.write_bytes(self.path.read_bytes())
         with self.assertRaisesRegex(InputError, "not UTF-8; rename it"):
             run(odd, ["recent"])
+
+    def test_a_control_token_in_a_tool_call_is_run(self):
+        call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": {"x": [{"y": "z"}]}}}
+        messages = [
+            {"role": "assistant", "content": "", "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "c", "name": "f", "content": "found"},
+        ]
+        token = '<|"|>'  # with quotation marks, which JSON escapes
+        for keys in (
+            (0, "content"), (1, "content"), (1, "name"), (0, "tool_calls", 0, "function", "name"),
+            (0, "tool_calls", 0, "function", "arguments", "x", 0, "y"), (0, "tool_calls", 0, "function", "arguments", token),
+        ):
+            value = json.loads(self.path.read_text(encoding="utf-8"))
+            turn = value["histories"]["h1"][4]
+            turn["messages"] = place = deepcopy(messages)
+            for key in keys[:-1]:
+                place = place[key]
+            place[keys[-1]] = f"a {token} b" if keys[-1] != token else "b"
+            changed = self.path.with_name("changed.json")
+            changed.write_text(json.dumps(value), encoding="utf-8")
+            with self.assertRaisesRegex(InputError, r"case 'h1-0': turn 5 holds the model's control token <\|\"\|>"):
+                run(changed, ["recent"])
 
     def test_a_request_that_the_template_refuses_is_not_traced_to_its_case(self):
         from tokenizer import CountError
