@@ -56,24 +56,33 @@ def parts(token):
     return tuple(found.items())
 
 
+@lru_cache(maxsize=20_000)
+def name_in(token):
+    """What a word says of which object is meant (a file, a commit, a number, a path by its last part), or None."""
+    token = token.strip("@'./-$#%").rsplit("/", 1)[-1]
+    return token.lower() if len(token) > 2 and IDENTIFIER.fullmatch(token) else None
+
+
+def words(text):
+    return WORD.findall(text.replace("’", "'"))
+
+
 def terms(text):
     """{term: weight} of a text: stems of the words that carry meaning."""
-    return {term: weight for word in WORD.findall(text.replace("’", "'")) for term, weight in parts(word)}
+    return {term: weight for word in words(text) for term, weight in parts(word)}
 
 
-def compounds(text):
-    """The parts of each word that terms() takes apart: together they are one thing that is named."""
-    return [{term for term, _ in parts(word)} for word in WORD.findall(text) if len(parts(word)) > 1]
-
-
-def identifiers(text):
-    """Names in a text that say which object is meant: files, commits, numbers, code names, a path by its last part."""
-    found = set()
-    for match in WORD.finditer(text):
-        token = match.group(0).strip("@'./-$#%").rsplit("/", 1)[-1]
-        if IDENTIFIER.fullmatch(token) and len(token) > 2:
-            found.add(token.lower())
-    return found
+def described(text, instructs):
+    """What is kept of a sentence. `compounds`: the terms of each word that was taken apart, since they name one thing."""
+    found, names, compounds = {}, set(), []
+    for word in words(text):
+        split = parts(word)
+        found.update(split)
+        if len(split) > 1:
+            compounds.append({term for term, _ in split})
+        names.add(name_in(word))
+    names.discard(None)
+    return {"text": text, "terms": found, "names": names, "compounds": compounds, "instructs": instructs}
 
 
 def prose(text):
@@ -93,21 +102,9 @@ def digest_message(text, turn, **known):
     """What is kept of a user message: its sentences as weighed terms, for comparing later ones with it."""
     written, pasted = prose(text)
     split = sentences(written)
-    parts = [
-        {"text": s, "terms": terms(s), "names": identifiers(s), "compounds": compounds(s), "instructs": instructs(s)}
-        for s in split
-    ]
+    parts = [described(sentence, instructs(sentence)) for sentence in split]
     if 1 < len(split) <= 3 and len(written) <= LONG:  # what a short message says may go over its sentences
-        parts.append(
-            {
-                **parts[0],
-                "text": written,
-                "terms": terms(written),
-                "names": identifiers(written),
-                "compounds": compounds(written),
-                "instructs": False,
-            }
-        )
+        parts.append(described(written, False))
     return {
         "turn": turn,
         "sentences": [p for p in parts if p["terms"]],
