@@ -1,9 +1,10 @@
 """Turn what agents' tools recorded into one event log (JSON lines), as a stream, nothing left out in silence.
 
 Run:  python -m compaction.import_sessions ~/.claude/projects --output log.jsonl --summary summary.json
-Reads files or folders of Claude Code, Codex, pi, Copilot CLI, Gemini CLI, SWE-agent, Cline SDK and OpenAI messages; the
-format is seen by content. The summary counts what could not be read, what was left out and what is odd, by kind, with
-its places. --contexts FILE also writes what each recorded compaction left, for `python -m compaction.check --contexts`.
+Reads files or folders of Claude Code, Codex, pi, Copilot CLI, Gemini CLI, SWE-agent, mini-swe-agent, Cline and OpenAI
+messages; the format is seen by content. The summary counts what could not be read, what was left out
+and what is odd, by kind, with its places. --contexts FILE also writes what each recorded compaction left, for
+`python -m compaction.check --contexts`.
 
 session_log.py says what an event is; signals.py looks for signs of lost context in the log. Memory: a line of a file of
 JSON lines, the whole of a document, and about 100 bytes a line read, to know it when it comes again.
@@ -39,7 +40,8 @@ def import_files(files, ids, write, write_context=None):
         tally = Tally()
         tally.known_sessions = frozenset(s for s in sessions if s != str(seen["session"]).lower())
         if seen["format"] is None:
-            tally.unread("file of a format that is not known", 1)
+            packed = seen.get("packed")
+            tally.unread("packed file: unpack it first" if packed else "file of a format that is not known", 1)
         elif shared and stored_before(seen, before):
             row["stored_again"] = True  # every line of it stands in a file above: nothing is lost by leaving it out
         else:
@@ -59,8 +61,8 @@ def import_file(seen, conversation_id, tally, before, row, write, write_context)
             if event["kind"] == "compaction":
                 compactions += 1
                 if write_context:
-                    # The turn it falls into had begun: what its user said must be in the context, so it is the next one's,
-                    # made inside the one before.
+                    # The turn it falls into had begun: what its user said must be in the context, so it is the next
+                    # one's, made inside the one before.
                     opaque = {"opaque": True} if event.get("opaque") else {}
                     write_context(
                         {

@@ -1,7 +1,8 @@
 """Events of chat messages: OpenAI's fields, and content blocks as Cline and Anthropic's form have them.
 
-Not a script: session_documents.py hands conversations to it. Where the messages are Cline's, session_cline.py finds calls
-and results that are written as text, and the user's words among them. Places in the tally are numbers of messages.
+Not a script: session_documents.py hands conversations to it. Where the messages are Cline's, session_cline.py finds
+calls and results that are written as text, and the user's words among them. Places in the tally are numbers of
+messages.
 """
 
 from compaction.session_cline import Written, is_cline, spoken_in, words_of
@@ -109,7 +110,7 @@ def refusal(words, time):
 
 
 def spoken(texts, time, tally, cline):
-    """The user's words of the text blocks of one message as one turn, and a summary under the user's role as what it is."""
+    """The user's words in the text blocks of one message as one turn, and a summary under the user's role."""
     words = []
     for text in texts:
         own = words_of(text, cline)

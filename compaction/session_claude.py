@@ -10,8 +10,9 @@ import re
 from compaction.session_log import CONTINUED, compaction, event, own_words, text_of, whole
 
 QUIET = set(
-    "progress file-history-snapshot file-history-delta summary custom-title ai-title agent-name agent-color agent-setting "
-    "tag last-prompt mode permission-mode pr-link worktree-state relocated frame-link bridge-session fork-context-ref "
+    "progress file-history-snapshot file-history-delta summary custom-title ai-title agent-name agent-color "
+    "agent-setting tag last-prompt mode permission-mode pr-link worktree-state relocated "
+    "frame-link bridge-session fork-context-ref "
     "speculation-accept content-replacement attribution-snapshot task-summary started result marble-origami-commit "
     "marble-origami-snapshot".split()
 )
@@ -37,7 +38,7 @@ def session_id(record):
 
 
 def identity(record):
-    """What stays equal when the same line is stored again: its uuid (in a fork, that of the line it copies), or all of it."""
+    """What stays equal when a line is stored again: its uuid (in a fork, that of the line it copies), or all of it."""
     copied = record.get("forkedFrom")
     copied = copied.get("messageUuid") if isinstance(copied, dict) else None
     return copied or record.get("uuid") or (record if record.get("timestamp") else None)
@@ -140,7 +141,7 @@ class Reader:
             yield from self.spoken("\n".join(words), time, self.sidechain)
 
     def went_back(self, record):
-        """Whether a typed line follows a line that another typed one followed: the user went back there and said it anew."""
+        """Whether a typed line follows a line that another typed one followed: the user went back and said it anew."""
         before, known = record.get("parentUuid"), len(self.parents)
         self.parents.add(before)
         return before is not None and len(self.parents) == known

@@ -1,4 +1,4 @@
-"""What Cline puts into chat messages: calls written as XML, their results under the user's role, the user's words in tags.
+"""What Cline puts into chat messages: calls as XML, their results under the user's role, the user's words in tags.
 
 Not a script: session_chat.py hands every message of a Cline conversation to it (api_conversation_history.json, or the
 SDK's sessions). Where calls are blocks of their own (newer versions), only the user's words need to be found.
@@ -29,8 +29,8 @@ SPOKE = re.compile(  # how a result hands on what the user said to it
 )
 WRAPPED = re.compile(r"\s*<(task|feedback|user_message|user_input|answer)(?:\s[^<>]*)?>(.*)</\1>\s*", re.DOTALL)
 MACHINE = re.compile(
-    r"\s*(?:\[ERROR\] You did not use a tool|# TODO LIST|# task_progress|\[NOTE\] |\[TASK RESUMPTION\]|Task resumption:|"
-    r"\[SYSTEM|You have not (?:used|made)|\(tool did not return anything\))"
+    r"\s*(?:\[ERROR\] You did not use a tool|# TODO LIST|# task_progress|\[NOTE\] |\[TASK RESUMPTION\]|"
+    r"Task resumption:|\[SYSTEM|You have not (?:used|made)|\(tool did not return anything\))"
 )
 
 
@@ -78,7 +78,7 @@ class Written:
             )
 
     def results(self, texts):
-        """(text blocks that are no results, [(call id or None, tool, text)]) of a user message's text blocks, in order."""
+        """(texts that are no results, [(call id or None, tool, text)]) of a user message's text blocks, in order."""
         rest, found = [], []
         for text in texts:
             head = RESULT.match(text)
@@ -96,7 +96,7 @@ class Written:
 
 
 def ends_result(text, so_far):
-    """Whether a text block is no more of the result whose head stood before it: a result's text is in the next blocks."""
+    """Whether a text block is no more of the result whose head stood before it."""
     if text.lstrip().startswith("<environment_details>") or WRAPPED.fullmatch(text):
         return True
     return bool(so_far.strip() and MACHINE.match(text))

@@ -1,8 +1,8 @@
 """Events of a Codex session (rollout file): response items, and event_msg lines that say what the user typed.
 
 Not a script: import_sessions.py picks it by content. A user turn is an event_msg user_message; response items under the
-user's role that none of those repeats are AGENTS.md, the environment or other agents' orders. A fork or sub-agent begins
-with its parent's history, the times rewritten: lines before the first turn id that is not older than its own id.
+user's role that none of those repeats are AGENTS.md, the environment or other agents' orders. A fork or sub-agent
+begins with its parent's history, the times rewritten: lines before the first turn id that is not older than its own id.
 """
 
 import json
@@ -29,8 +29,8 @@ QUIET = set(
     "entered_review_mode exited_review_mode item_started item_completed thread_name_updated view_image_tool_call "
     "image_generation_begin image_generation_end collab_agent_spawn_end collab_waiting_end collab_close_end "
     "collab_agent_interaction_end collab_resume_end thread_settings_applied thread_goal_updated sub_agent_activity "
-    "guardian_assessment dynamic_tool_call_request dynamic_tool_call_response hook_started hook_completed model_reroute "
-    "undo_started undo_completed deprecation_notice shutdown_complete terminal_interaction".split()
+    "guardian_assessment dynamic_tool_call_request dynamic_tool_call_response hook_started hook_completed "
+    "model_reroute undo_started undo_completed deprecation_notice shutdown_complete terminal_interaction".split()
 )
 SHELL = re.compile(r"\s*<user_shell_command>\s*<command>(.*?)</command>", re.DOTALL)
 KINDS = {"user_instructions", "environment_context"}  # user_message of old versions that no user typed
@@ -120,6 +120,8 @@ class Reader:
             if self.in_copy:
                 known = str(self.parent).lower() in self.tally.known_sessions
                 self.tally.note(f"fork of {self.parent}, which {'was read too' if known else 'is not in this import'}")
+        if record.get("type") == "session_meta" and payload.get("history_base"):
+            self.tally.note("continues another file of its thread: turns count from 1 here again")
         turn_id = payload.get("turn_id")
         if self.in_copy and record.get("type") in ("event_msg", "turn_context") and isinstance(turn_id, str):
             if turn_id >= str(self.own_id):  # both are ids that begin with their time (UUID version 7)
@@ -165,7 +167,10 @@ class Reader:
                 call_id=payload.get("call_id") or (payload.get("id") if kind == "local_shell_call" else None),
             )
         elif kind in OUTPUTS:
-            yield event("tool_result", time, content=output(payload, self.tally), call_id=payload.get("call_id"))
+            text = output(payload, self.tally)
+            if text.startswith('{"answers"'):
+                self.tally.note("answers of the user inside a tool result")
+            yield event("tool_result", time, content=text, call_id=payload.get("call_id"))
         elif kind in ("reasoning", "ghost_snapshot", "agent_message", "additional_tools"):
             self.tally.left_out("message of another agent" if kind == "agent_message" else kind)
         elif kind in ("compaction", "compaction_summary", "context_compaction"):

@@ -1,6 +1,7 @@
 """What a file that is one JSON document (or JSON lines of chat messages) holds, and the conversations in it.
 
-Not a script: import_sessions.py picks by content with it. session_gemini.py, session_swe.py and session_chat.py read them.
+Not a script: import_sessions.py picks by content with it. session_gemini.py, session_swe.py and session_chat.py read
+them.
 """
 
 from compaction import session_chat, session_codex, session_gemini, session_swe

@@ -11,7 +11,8 @@ from compaction import session_claude, session_codex, session_copilot, session_d
 from compaction.session_lines import digest, read_lines
 from compaction.session_log import SHAPE_ERRORS, Tally
 
-# Tools that write JSON lines. Each module has is_record(value), session_id(record), identity(record), events(records, tally).
+# Tools that write JSON lines. Each module has is_record(value), session_id(record), identity(record) and
+# events(records, tally).
 FORMATS = {
     "Claude Code": session_claude,
     "Codex": session_codex,
@@ -38,6 +39,7 @@ def session_of(value, name):
 
 
 SUFFIXES = (".jsonl", ".json", ".traj", ".ndjson")
+PACKED = (".zst", ".gz")  # behind one of those endings: counted, not unpacked
 LOOKED_AT = 40  # records that decide a file's format
 
 
@@ -46,7 +48,7 @@ def inputs(paths):
     found = []
     for path in map(Path, paths):
         if path.is_dir():
-            found += sorted(p for p in path.rglob("*") if p.is_file() and p.suffix in SUFFIXES)
+            found += sorted(p for p in path.rglob("*") if p.is_file() and session_file(p))
         elif path.is_file():
             found.append(path)
         else:
@@ -56,6 +58,11 @@ def inputs(paths):
             f"{', '.join(map(str, paths))}: no session file there ({' '.join(SUFFIXES)}); name another place"
         )
     return list({path.resolve(): path for path in found}.values())
+
+
+def session_file(path):
+    """Whether a file's name says that it may be a session, packed or not."""
+    return (path.with_suffix("") if path.suffix in PACKED else path).suffix in SUFFIXES
 
 
 def conversation_ids(paths):
@@ -74,6 +81,9 @@ def conversation_ids(paths):
 
 def look(path):
     """What a file is: {"path", "format", "session", "bytes", "document"}; format None when it is not known."""
+    if path.suffix in PACKED:
+        size = path.stat().st_size
+        return {"path": path, "format": None, "session": None, "bytes": size, "document": None, "packed": True}
     names, session, ahead = {}, None, []
     for _, value in read_lines(path, Tally(), lambda value: True):
         ahead.append(value)

@@ -1,9 +1,9 @@
-"""Make fixtures of imported sessions and the items annotated in them, so that their recorded compactions can be checked.
+"""Make fixtures of imported sessions and the items annotated in them, so that their compactions can be checked.
 
 Run:  python -m compaction.session_fixtures log.jsonl items.json --output my-fixtures
       python -m compaction.check --contexts contexts.jsonl --fixtures my-fixtures
-import_sessions.py writes the log and, with --contexts, the contexts. A file of items is {"items": [item]}: an item as in
-a fixture with its conversation_id; fields that no fixture has (who, recorded) are left out.
+import_sessions.py writes the log and, with --contexts, the contexts. A file of items is {"items": [item]}: an item as
+in a fixture with its conversation_id; fields that no fixture has (who, recorded) are left out.
 
 Does not annotate (annotate.py helps with that) or judge (check.py does). Calls are numbered anew, since tools use an id
 twice; a result that joins no call is left out and counted; arguments that are a text stand under "input".
@@ -26,7 +26,7 @@ def read_items(path):
     items = value.get("items") if isinstance(value, dict) else None
     if not isinstance(items, list) or not items:
         raise InputError(
-            f'{path}: no list of items; give {{"items": [{{conversation_id, id, class, turn, literal, probe, expect}}]}}'
+            f'{path}: no list of items; give {{"items": [{{conversation_id, id, class, turn, literal, probe, …}}]}}'
         )
     found = {}
     for number, item in enumerate(items, 1):
@@ -73,7 +73,7 @@ class History:
         messages[-1].setdefault("tool_calls", []).append({"id": name, "type": "function", "function": function})
 
     def finished(self):
-        """The turns as a fixture has them: the last text without calls is the answer, what came before stands between."""
+        """The turns as a fixture has them: the last text without calls is the answer, the rest stands between."""
         done = []
         for turn in self.turns:
             messages = turn["messages"]
@@ -91,7 +91,7 @@ class History:
 
 
 def make_fixtures(events, items, path):
-    """(fixtures of the annotated conversations, events of theirs that are in no turn). `path` names the log in errors."""
+    """(fixtures of the annotated conversations, events that are in no turn). `path` names the log in errors."""
     histories = {name: History() for name in items}
     for event in events:
         history = histories.get(event["conversation_id"])

@@ -77,7 +77,7 @@ def split_values(text, decoder=DECODER):
 
 
 def after_tear(text, is_record):
-    """Whole records at the end of a line that begins with a torn one: from a brace to the line's end, nothing between."""
+    """Whole records at the end of a line that begins with a torn one: from a brace to the line's end."""
     at = text.find('{"', 1)
     for _ in range(TRIES):
         if at < 0:

@@ -220,8 +220,8 @@ TAGS = "|".join(
 INJECTED = re.compile(rf"<({TAGS})(?:\s[^<>]*)?>.*?</\1>", re.DOTALL)
 MACHINE = re.compile(
     r"\s*(?:# AGENTS\.md instructions|# CLAUDE\.md|Caveat: The messages below were generated|"
-    r"This is the Gemini CLI\. We are setting up the context|Here is the user's editor context|System: Please continue\.|"
-    r"Stop hook feedback:|SessionStart:\S* hook|\[SYSTEM NOTIFICATION)"
+    r"This is the Gemini CLI\. We are setting up the context|Here is the user's editor context|"
+    r"System: Please continue\.|Stop hook feedback:|SessionStart:\S* hook|\[SYSTEM NOTIFICATION)"
 )
 
 

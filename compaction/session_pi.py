@@ -1,15 +1,15 @@
 """Events of a pi session: one message a line, each naming the line that it follows, so that a file can be a tree.
 
-Not a script: import_sessions.py picks it by content. Where the user went back and on from an earlier line, what was left
-behind stays in the log and is noted; what a compaction kept is read along the path that it lies on.
+Not a script: import_sessions.py picks it by content. Where the user went back and on from an earlier line, what was
+left behind stays in the log and is noted; what a compaction kept is read along the path that it lies on.
 """
 
 from compaction.session_codex import arguments
 from compaction.session_log import compaction, event, own_words, text_of, whole
 
 QUIET = set(
-    "session model_change thinking_level_change label session_info custom branch_summary queue active_tools_change leaf "
-    "ephemeral".split()
+    "session model_change thinking_level_change label session_info custom branch_summary queue active_tools_change "
+    "leaf ephemeral".split()
 )
 
 

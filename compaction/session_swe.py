@@ -1,7 +1,8 @@
 """Events of runs of SWE-agent (.traj) and mini-swe-agent (.traj.json): one task, then commands and their output.
 
-Not a script: import_sessions.py picks it by content. Forms without tool calls put what a command printed under the user's
-role: there only the first user message, the task, is a turn. Places in the tally are numbers of messages or steps.
+Not a script: import_sessions.py picks it by content. Forms without tool calls put what a command printed under the
+user's role: there only the first user message, the task, is a turn. Places in the tally are numbers of messages or
+steps.
 """
 
 import re
@@ -10,8 +11,8 @@ from compaction.session_chat import chat_message
 from compaction.session_log import each, event, text_of, whole
 
 SPOKE = re.compile(  # how mini-swe-agent hands on what a person said who sat before it
-    r"\s*(?:Commands? not executed\. The user rejected your commands? with(?: the following message)?|Interrupted by user|"
-    r"The user added a new task):\s*(.*)",
+    r"\s*(?:Commands? not executed\. The user rejected your commands? with(?: the following message)?|"
+    r"Interrupted by user|The user added a new task):\s*(.*)",
     re.DOTALL,
 )
 RAN = re.compile(r"\s*User command:\s*```\w*\n(.*?)\n?```", re.DOTALL)
@@ -66,7 +67,7 @@ def message_events(message, state, tally):
 
 
 def commands(message):
-    """The commands of a reply in a form without tool calls: as the tool took them, else the block of code in the text."""
+    """The commands of a reply without tool calls: as the tool took them, else the block of code in the text."""
     if message.get("action"):
         return [message["action"]]
     extra = message.get("extra") if isinstance(message.get("extra"), dict) else {}

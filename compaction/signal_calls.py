@@ -17,8 +17,8 @@ from compaction.signal_kinds import command_of, is_poll, is_write, kind_of, same
 
 SHOWN = 160  # characters of a call's arguments in its evidence
 
-# What a result tells of the moment and not of the answer, with what stays: equal answers must be found equal. Each begins
-# with fixed text where it can, since one pattern of all of them is four times as slow on long results.
+# What a result tells of the moment and not of the answer, with what stays: equal answers must be found equal. Each
+# begins with fixed text where it can, since one pattern of all of them is four times as slow on long results.
 MOMENT = [
     (re.compile(pattern, re.MULTILINE), stays)
     for pattern, stays in (
@@ -118,11 +118,12 @@ class Window:
 
 
 class Calls:
-    """The calls of one conversation: what was called, what was written, and the repeats in the windows after a place."""
+    """The calls of one conversation: what was called and written, and the repeats in the windows after a place."""
 
     def __init__(self, turns, replies):
         self.windows = [Window("turn", turns), Window("reply", replies)]
-        self.known = {}  # digest: [number of the first equal call, then of the last: number, turn, reply, result digest]
+        # digest: [number of the first equal call, then of the last: number, turn, reply, result digest]
+        self.known = {}
         self.written, self.written_anything = {}, -1  # path: number of the last call that wrote it
         self.number = 0
         self.open = {}  # call_id: (digest, hit or None) of a call whose result has not come

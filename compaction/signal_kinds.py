@@ -1,4 +1,4 @@
-"""What a tool call does, as far as its name and arguments tell: which files it names, whether it writes, whether it polls.
+"""What a tool call does, as far as its name and arguments tell: files it names, whether it writes or polls.
 
 Not a script: signal_calls.py gives each repeated call its kind with it. The names and commands are those of the tools
 whose sessions import_sessions.py reads; a call that is in no list is taken to read.
@@ -19,8 +19,8 @@ POLLS = set(
     "status taskget tasklist taskoutput todoread wait wait_agent".split()
 )
 POLL_COMMAND = re.compile(
-    r"(?:^|(?:[;&(\n]|\|\|)\s*)(?:[A-Z_]+=\S+\s+)*(?:sudo\s+)?(?:git\s+(?:-C\s+\S+\s+|--no-pager\s+)*(?:status|log|diff|"
-    r"branch|rev-parse|stash\s+list|"
+    r"(?:^|(?:[;&(\n]|\|\|)\s*)(?:[A-Z_]+=\S+\s+)*(?:sudo\s+)?(?:git\s+(?:-C\s+\S+\s+|--no-pager\s+)*(?:status|"
+    r"log|diff|branch|rev-parse|stash\s+list|"
     r"remote|fetch)\b|sleep\b|ps\b|pgrep\b|jobs\b|top\b|date\b|uptime\b|pwd\b|tail\b|lsof\b|watch\b|"
     r"gh\s+(?:run|pr|api|workflow)\b|docker\s+(?:ps|logs|inspect)\b|kubectl\s+(?:get|describe|logs|rollout)\b|"
     r"systemctl\s+status\b|curl\b|ping\b|nc\s+-z\b|squeue\b|nvidia-smi\b)"
@@ -88,7 +88,7 @@ def targets(arguments):
 
 
 def written(arguments):
-    """The files that a call that writes may have written: those it names, and every word of its command that may be one."""
+    """The files that a call may have written: those it names, and every word of its command that may be one."""
     return targets(arguments) + PATH_WORD.findall(command_of(arguments)[:COMMAND_READ])
 
 

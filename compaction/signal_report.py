@@ -24,7 +24,7 @@ def strength(hits, restated):
 
 
 class Totals:
-    """What is kept of all conversations: counts, the pairs for the sign test, the best of the sample, the labels met."""
+    """What is kept of all conversations: counts, pairs for the sign test, the best of the sample, labels met."""
 
     def __init__(self, windows, labels, seed, since, until):
         self.windows, self.labels, self.seed, self.since, self.until = windows, labels, seed, since, until
@@ -135,7 +135,7 @@ def share(repeats, calls, other_calls):
 
 
 def label_report(labels, found, unlabelled):
-    """Precision and recall of `restates` over the labelled messages, the table behind them, and what was wrongly taken."""
+    """Precision and recall of `restates` over labelled messages, the table behind them, what was wrongly taken."""
     if not labels:
         return None
     table, wrong = Counter(), []

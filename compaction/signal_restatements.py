@@ -1,7 +1,7 @@
 """Tell a user message that says again what was asked before from the things that only look like it.
 
-Not a script: signals.py feeds it; restatement_check.py measures it. Rules, no model: what they miss and what they wrongly
-take stands in README-signals.md with its figures.
+Not a script: signals.py feeds it; restatement_check.py measures it. Rules, no model: what they miss and what they
+wrongly take stands in README-signals.md with its figures.
 
 kinds   restates: an instruction given before is given again
         resent: the same message sent or edited again, no reply between
@@ -73,7 +73,7 @@ def terms(text):
 
 
 def described(text, instructs):
-    """What is kept of a sentence. `compounds`: the terms of each word that was taken apart, since they name one thing."""
+    """What is kept of a sentence. `compounds`: the terms of each word that was taken apart: they name one thing."""
     found, names, compounds = {}, set(), []
     for word in words(text):
         split = parts(word)
@@ -127,7 +127,7 @@ class Said:
         self.messages, self.sentences, self.holding, self.common = [], [], {}, Counter()
 
     def take(self, text, turn, **known):
-        """Judge a message and remember it: {"kind", "earlier" (turn), "score", "said", "before"}, or None: nothing alike.
+        """Judge and remember a message: {"kind", "earlier" (turn), "score", "said", "before"}, or None: nothing alike.
 
         known: "origin" (where the words stood), "replied" (False: no whole reply came since the message before).
         """
@@ -160,7 +160,7 @@ class Said:
         return told("restates", before, score, said, there)
 
     def best_pair(self, message):
-        """(score, earlier message, sentence, earlier sentence) of the two sentences most alike beyond the bar, or None."""
+        """(score, earlier message, sentence, earlier one) of the two sentences most alike beyond the bar, or None."""
         best = None
         for said in message["sentences"][:SENTENCES]:
             way = max(cue(said["text"]), min(message["cue"], "reminder", key=WAYS.index), key=WAYS.index)
@@ -203,7 +203,7 @@ def overlap(one, other):
 
 
 def resent(message, last):
-    """Whether a message is the one before it again, or edited: most terms in common, or one holds all of the other's."""
+    """Whether a message is the one before it, edited or not: most terms in common, or one holds all the other's."""
     mine, its = message["all"], last["all"]
     alike = overlap(mine, its)
     return bool(mine) and (alike >= 0.6 or alike > 0.3 and (mine.keys() <= its.keys() or its.keys() <= mine.keys()))

@@ -135,7 +135,7 @@ def main(argv=None):
     parser = argparse.ArgumentParser(
         description=__doc__.splitlines()[0],
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="example:\n  python -m compaction.signal_log_double 2000 > log.jsonl   # or import_sessions, for your own\n"
+        epilog="example:\n  python -m compaction.signal_log_double 2000 > log.jsonl   # or import_sessions\n"
         "  python -m compaction.signals log.jsonl > signals.json",
     )
     parser.add_argument("log", help="event log (JSON lines), conversations one after the other")
