@@ -190,7 +190,10 @@ def check_requests(cases, count, path):
             if token is not None:
                 problem = f"{where} holds the model's control token {token}"
                 raise CaseError(path, case["id"], problem, "the template would act on it: write it another way")
-        needed, room = count(render(case, [])), available(case)
+        try:
+            needed, room = count(render(case, [])), available(case)
+        except InputError as error:
+            raise CaseError(path, case["id"], str(error), "nothing was run") from None
         if needed > room:
             problem = f"instructions and question alone cost {needed} tokens, the budget leaves {room} for input"
             raise CaseError(path, case["id"], problem, "shorten them or raise context_limit")

@@ -9,6 +9,7 @@ Does not know what any command does; its errors are one line each: what, where, 
 import io
 import json
 import os
+import stat
 import sys
 import tempfile
 import traceback
@@ -59,7 +60,10 @@ def parse_json(text, where):
 def read_text(path):
     """The UTF-8 text of a file with its line ends as they are, a byte order mark taken off, or InputError."""
     try:
-        return Path(path).read_bytes().decode("utf-8-sig")
+        with open(path, "rb") as file:
+            if stat.S_ISCHR(os.fstat(file.fileno()).st_mode) and not file.isatty():
+                raise OSError("is a device, not a file")  # /dev/zero never ends
+            return file.read().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not UTF-8 at byte {error.start}; save it as UTF-8") from None
     except (OSError, ValueError) as error:  # ValueError: a path with a null byte

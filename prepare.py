@@ -43,10 +43,10 @@ def manifest_problem(manifest):
     """What is wrong with a manifest's value, or None."""
     if not isinstance(manifest, dict):
         return "a manifest is a JSON object"
-    if not isinstance(manifest.get("model"), str) or not manifest["model"]:
-        return "'model' must be a text"
-    if not isinstance(manifest.get("revision", ""), str | None):
-        return "'revision' must be a text or null"
+    if not is_name(manifest.get("model")):
+        return "'model' must be a text on one line"
+    if manifest.get("revision") is not None and not is_name(manifest["revision"]):
+        return "'revision' must be a text on one line, or null"
     if any(not isinstance(text, str) for name, text in manifest.items() if name.endswith("_token")):
         return "a field that ends in '_token' must be a text"
     files = manifest.get("files")
@@ -59,9 +59,16 @@ def manifest_problem(manifest):
             return f"{name}: 'sha256' must be 64 hexadecimal digits in lower case"
     packages = manifest.get("packages", {})
     needed = {"project", "archive", "sha256", "member"}
-    if not isinstance(packages, dict) or any(not isinstance(p, dict) or needed - set(p) for p in packages.values()):
-        return f"each of 'packages' must have {', '.join(sorted(needed))}"
+    if not isinstance(packages, dict) or not all(isinstance(package, dict) for package in packages.values()):
+        return "'packages' must be an object of objects"
+    if not all(is_name(package.get(field)) for package in packages.values() for field in needed):
+        return f"each of 'packages' must have the texts {', '.join(sorted(needed))}"
     return None
+
+
+def is_name(value):
+    """Whether a value is a text that can stand in a line and in a report."""
+    return isinstance(value, str) and bool(value.strip()) and value.isprintable()
 
 
 def folder(manifest_path=MANIFEST):
@@ -208,6 +215,10 @@ def pin_model(model, revision, path, given):
     """Write the manifest of another model to `path` and put its files in place; a manifest there must be the same."""
     from prepare_model import pin
 
+    if not is_name(model):
+        raise InputError(f"--model {model!r} is no name; give the model's, like google/gemma-4-E2B-it")
+    if not path.parent.is_dir():
+        raise InputError(f"--manifest {path}: there is no folder {path.parent}; make it first")
     manifest, files = pin(model, revision, given)
     old = read_manifest(path) if path.exists() else None
     if old is not None:

@@ -24,10 +24,11 @@ def pin(model, revision, given=None):
     Of a folder the hashes are the pin, so `revision` may be None there.
     """
     try:
+        if given is None or revision is not None:
+            check_commit(revision)
         if given is not None:
             fetch, licence = folder_source(given), None
         else:
-            check_commit(revision)
             fetch, licence = hub_source(model, revision)
         return describe(model, revision, licence, fetch)
     except SourceError as error:
@@ -79,7 +80,10 @@ def special_tokens(template, fetch):
         return {}
     values = {name: config.get(name) for name in names}
     texts = {name: value.get("content") if isinstance(value, dict) else value for name, value in values.items()}
-    return {name: text for name, text in texts.items() if isinstance(text, str)}
+    wrong = [name for name, text in texts.items() if text is not None and not isinstance(text, str)]
+    if wrong:
+        raise SourceError(f"{CONFIG}: {wrong[0]} is {texts[wrong[0]]!r:.60}, not a text")
+    return {name: text for name, text in texts.items() if text is not None}
 
 
 def hub_source(model, revision):

@@ -8,7 +8,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from command import InputError, NotComparable, status_of
+from command import InputError, NotComparable, read_json, status_of
 
 ROOT = Path(__file__).parent
 SCRIPT = """
@@ -91,6 +91,11 @@ class Statuses(unittest.TestCase):
 
     def test_a_stop_by_the_user_is_a_failure(self):
         self.assertEqual(self.status_and_told(KeyboardInterrupt())[0], 130)
+
+    def test_a_device_is_read_without_end(self):
+        if not Path("/dev/zero").exists():
+            self.skipTest("needs /dev/zero")
+        self.assertRaisesRegex(InputError, "/dev/zero: cannot be read: is a device", read_json, "/dev/zero")
 
 
 if __name__ == "__main__":

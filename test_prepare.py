@@ -232,7 +232,10 @@ class Manifests(Folder):
         cases = [
             ([], "JSON object"),
             ({**good, "model": 1}, "'model'"),
+            ({**good, "model": "a\nb"}, "'model'"),
+            ({**good, "model": "\ud800"}, "'model'"),
             ({**good, "revision": 1}, "'revision'"),
+            ({**good, "revision": "\x1b[2J"}, "'revision'"),
             ({**good, "eos_token": None}, "'_token'"),
             ({**good, "files": {"../x": entry}}, "'files'"),
             ({**good, "files": {**files, "more.json": entry}}, "'files'"),
@@ -241,6 +244,7 @@ class Manifests(Folder):
             ({**good, "files": {**files, "tokenizer.json": {**entry, "sha256": "F" * 64}}}, "'sha256'"),
             ({**good, "packages": []}, "'packages'"),
             ({**good, "packages": {"tokenizer.json": {"project": "x"}}}, "'packages'"),
+            ({**good, "packages": {"x": dict.fromkeys(("project", "archive", "sha256", "member"), [])}}, "'packages'"),
         ]
         for value, problem in cases:
             with self.subTest(problem=problem, value=value):

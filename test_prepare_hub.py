@@ -256,9 +256,20 @@ class Pinning(Command):
         self.assertEqual(self.path.read_bytes(), before)
         self.assertFalse(self.target.exists())
 
+    def test_a_pin_that_could_not_be_read_or_written_puts_files_in_place(self):
+        place = self.give(tokenizer__json=TOKENIZER, chat_template__jinja=b"plain")
+        for model, path, reason in (
+            ("", self.path, "'' is no name"), (" ", self.path, "is no name"), ("a\nb", self.path, "is no name"),
+            ("\udcff", self.path, "is no name"), ("a/b", self.here / "nowhere" / "m.json", "there is no folder"),
+        ):
+            self.assertRaisesRegex(InputError, reason, prepare.pin_model, model, None, path, place)
+        self.assertFalse(self.target.exists())
+
     def test_a_branch_is_no_pin(self):
         for revision in ("main", None, COMMIT[:12], COMMIT + "0", "A" * 40):
             self.assertRaisesRegex(InputError, "no full commit hash", pin, "a/b", revision)
+            if revision:
+                self.assertRaisesRegex(InputError, "no full commit hash", pin, "a/b", revision, self.here)
 
     def test_files_that_cannot_be_pinned_are_refused(self):
         cases = [
@@ -268,6 +279,7 @@ class Pinning(Command):
             ({"tokenizer__json": TOKENIZER, "chat_template__jinja": b"\xff"}, "not UTF-8 at byte 0"),
             ({"chat_template__jinja": b" \n"}, "is empty"),
             ({"chat_template__jinja": b"{{ bos_token }}"}, "add the tokenizer_config.json that says what it is"),
+            ({"tokenizer_config__json": {"bos_token": 5}}, "bos_token is 5, not a text"),
             ({"tokenizer_config__json": b"["}, "tokenizer_config.json is not JSON"),
             ({"tokenizer_config__json": []}, "not a JSON object"),
         ]

@@ -96,6 +96,9 @@ class ManyCases(unittest.TestCase):
         with mock.patch.dict("run_cases.STRATEGIES", recent=refuses):
             with self.assertRaisesRegex(InputError, "shared.json: case 'h0-0', recent: .*roles must alternate"):
                 run(self.path, ["recent"])
+        with mock.patch("cases.render", side_effect=CountError("roles must alternate")):
+            with self.assertRaisesRegex(InputError, "shared.json: case 'h0-0': roles must alternate"):
+                run(self.path, ["recent"])
 
     def test_a_level_of_budgets_stands_where_none_was_asked_for(self):
         self.assertIn("summary", run(self.path, ["recent"]))
