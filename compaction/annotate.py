@@ -20,7 +20,7 @@ from command import InputError, dump, read_json, run_command, write_json
 from compaction.classify import TUNED_ON, classify
 from compaction.conversation import printable
 from compaction.fixtures import CLASSES, SHIPPED, FixtureError, check_fixture, load_fixtures
-from compaction.journal import append_line, read_lines
+from compaction.json_lines import append_line, read_lines
 from compaction.literals import stands
 from compaction.recorded import read_conversation
 

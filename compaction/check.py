@@ -5,46 +5,28 @@ The result is JSON on standard output, a table for a person on standard error.
 
 Exit status  with --against: 0 safe, 1 blocked; without: 0 compliant, 1 not; --require compliant asks for both.
              2 could not run; 3 not comparable, or not decided.
-Does not decide anything itself: growth.py compacts, items.py checks, gates.py and comparison.py decide, table.py shows.
+Does not decide anything itself: growth.py compacts, items.py checks, gates.py and comparison.py decide, table.py shows,
+result_file.py keeps.
 """
 
 import argparse
-import hashlib
 import sys
 from pathlib import Path
 
 import tokenizer
-from command import InputError, dump, progress, read_json, run_command, write_json
+from command import InputError, dump, progress, run_command, write_json
 from compaction import comparison, table
 from compaction.contexts import read_contexts
 from compaction.conversation import turn_texts
 from compaction.fixtures import SHIPPED, load_fixtures
 from compaction.gates import GATES, read_gates
 from compaction.growth import BUDGET, KEEP_SHARE, grow, too_few
+from compaction.judge import judge_quality
 from compaction.measure import decide_items, summarize
-from compaction.named import file_hash, find_compactor
-from compaction.options import add_budget, add_judge, budget_of, judge_of
+from compaction.options import add_budget, add_judge, budget_of, file_hash, find_compactor, judge_of
+from compaction.result_file import code_hashes, fixtures_hash, packed, read_result, record_path
 from compaction.stats import resolution
-from compaction.verdicts import judge_quality
 from strategies import available
-
-HERE = Path(__file__).parent
-RESULTS = HERE / "results"
-CODE = (
-    "classify.py",
-    "compactors.py",
-    "comparison.py",
-    "contexts.py",
-    "conversation.py",
-    "fixtures.py",
-    "gates.py",
-    "growth.py",
-    "items.py",
-    "literals.py",
-    "measure.py",
-    "stats.py",
-    "../strategies.py",
-)
 
 
 def arguments(argv):
@@ -90,6 +72,8 @@ def arguments(argv):
 
 def main(argv=None):
     args = arguments(argv)
+    if args.record and not Path(args.record).absolute().parent.is_dir():  # not after an hour of a judge's answers
+        raise InputError(f"{args.record}: there is no such folder to record in; make it or name another file")
     success = task_success(args.task_success, args.task_runs)
     fixtures = load_fixtures(args.fixtures)
     setting = {
@@ -113,8 +97,8 @@ def main(argv=None):
         report["comparison"] = comparison.compare(report["candidate"], report["incumbent"])
     print(table.render(report), file=sys.stderr)
     if args.record is not None:
-        write_json(record_path(args.record, report), report)
-    sys.stdout.write(dump(report))
+        write_json(record_path(args.record, report), packed(report))
+    sys.stdout.write(dump(packed(report)))
     return status(report, args.require)
 
 
@@ -193,31 +177,6 @@ def refuse_control_tokens(fixtures, control_token):
                     )
 
 
-def read_result(path):
-    """The candidate's part of a recorded report, to be compared with again, or InputError."""
-    report = read_json(path)
-    result = report.get("candidate") if isinstance(report, dict) else None
-    fields = (
-        "compactor",
-        "budget",
-        "keep_share",
-        "gates",
-        "counter",
-        "fixtures",
-        "judge",
-        "rows",
-        "difficulties",
-        "compactions",
-        "opaque",
-        "left_out",
-        "never_checked",
-        "decisions",
-    )
-    if not isinstance(result, dict) or any(field not in result for field in fields):
-        raise InputError(f"{path}: is no result that check.py recorded; make one with --record")
-    return result
-
-
 def task_success(rate, runs):
     """`resolution` of the user's own success rate, or None where none was given."""
     if rate is None and runs is None:
@@ -228,25 +187,6 @@ def task_success(rate, runs):
         return resolution(rate, runs)
     except ValueError as error:
         raise InputError(str(error)) from None
-
-
-def fixtures_hash(fixtures):
-    """SHA-256 of a loaded fixture set as this project writes JSON: white space in a file changes nothing."""
-    return hashlib.sha256(dump(fixtures).encode("utf-8")).hexdigest()
-
-
-def code_hashes():
-    """SHA-256 of every file that decides a figure."""
-    return {name.rpartition("/")[2]: file_hash(HERE / name) for name in CODE}
-
-
-def record_path(given, report):
-    """Where a result is kept: the file given, else one in the results folder named after the compactors."""
-    if given:
-        return Path(given)
-    names = [report[side]["compactor"]["name"] for side in ("candidate", "incumbent") if side in report]
-    RESULTS.mkdir(exist_ok=True)
-    return RESULTS / ("-against-".join(name.replace(":", "-") for name in names) + ".json")
 
 
 def status(report, require):

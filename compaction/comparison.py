@@ -65,12 +65,13 @@ def compare(candidate, incumbent):
     check_comparable(candidate, incumbent)
     shared = shared_unknown(candidate["decisions"], incumbent["decisions"])
     rows = compare_rows(candidate["rows"], incumbent["rows"], shared)
+    decision, partial = decide(rows), candidate["uncovered"] or incumbent["uncovered"]
     pairs = paired(candidate["decisions"], incumbent["decisions"])
     for row in rows:
         if row["row"] in CLASSES:
             row |= discordant([pair for pair in pairs if pair[0]["class"] == row["row"]])
     return {
-        "decision": decide(rows),
+        "decision": "not decided" if partial and decision == "safe" else decision,
         "rows": rows,
         "changed": changed(pairs),
         "unpaired": {
@@ -175,7 +176,7 @@ def changed(pairs):
     """Items whose verdict differs somewhere, at their most harmful difference, most harmful change first.
 
     -> {"conversation_id", "item", "class", "tags", "compaction", "candidate", "incumbent", "candidate_line",
-    "incumbent_line", "candidate_verdicts", "incumbent_verdicts"}, the verdicts one for each paired compaction.
+    "incumbent_line"}; each side's items hold its verdicts at the other compactions.
     """
     items = {}
     for pair in pairs:
@@ -196,8 +197,6 @@ def changed(pairs):
                     "incumbent": old["verdict"],
                     "candidate_line": new["line"],
                     "incumbent_line": old["line"],
-                    "candidate_verdicts": [pair[0]["verdict"] for pair in trail],
-                    "incumbent_verdicts": [pair[1]["verdict"] for pair in trail],
                     "order": harm((new, old)),
                 }
             )

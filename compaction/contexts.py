@@ -15,7 +15,7 @@ The event log that import_sessions.py writes is read too: its compaction events 
 
 from command import InputError
 from compaction.conversation import message_problem
-from compaction.recorded import stream
+from compaction.json_lines import stream
 
 FIELDS = ("conversation_id", "compaction", "messages", "turn", "inside", "opaque")
 
@@ -34,6 +34,12 @@ def read_contexts(path, fixtures, count):
         if line["conversation_id"] not in known:
             others += 1
             continue
+        turns = known[line["conversation_id"]]["turns"]
+        if (line.get("turn") or 0) > turns + 1:
+            raise InputError(
+                f"{place}: was made at turn {line['turn']}, the fixture of {line['conversation_id']} has {turns}; "
+                "correct the turn or make the fixture of the whole conversation"
+            )
         key = line["conversation_id"], line["compaction"]
         if key in seen:
             raise InputError(f"{place}: compaction {key[1]} of {key[0]} stands twice; remove one")
@@ -68,6 +74,9 @@ def check_context(line, place):
     """Refuse a line that is no context."""
     if not isinstance(line, dict):
         raise InputError(f"{place}: is no JSON object; give conversation_id, compaction and messages")
+    for field in ("inside", "opaque"):
+        if not isinstance(line.get(field, False), bool):
+            raise InputError(f"{place}: {field} is {line[field]!r}; write true or false")
     for field in line:
         if field not in FIELDS:
             raise InputError(f"{place}: field {field!r} is not one that anything reads; use {', '.join(FIELDS)}")

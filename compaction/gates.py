@@ -62,7 +62,7 @@ def read_gates(path):
 def build_rows(decisions, contexts, limit, gates=GATES):
     """The report's rows from decisions ({"class", "verdict", "by"}) and contexts ({"tokens"}); `limit`: tokens."""
     rows = []
-    for name in CLASSES:
+    for name in filter(CLASSES.__contains__, GATES):
         of_class = [one for one in decisions if one["class"] == name]
         kept = sum(one["verdict"] in RETAINED for one in of_class)
         judged = sum(one["by"] == "judge" for one in of_class)

@@ -33,8 +33,7 @@ def grow(fixture, compactor, budget, count, keep_share=KEEP_SHARE):
         grown = [*context, current]
         if context and count(grown) > limit:
             place = f"{fixture['conversation_id']}: compaction {len(found) + 1} (turn {number})"
-            left = compactor(copy.deepcopy(grown), dict(smaller), count)
-            grown = with_current(check_messages(left, place), current)
+            grown = with_current(check_messages(compacted(compactor, grown, smaller, count, place), place), current)
             found.append(
                 {
                     "conversation_id": fixture["conversation_id"],
@@ -46,6 +45,17 @@ def grow(fixture, compactor, budget, count, keep_share=KEEP_SHARE):
             )
         context = [*grown, *rest]
     return found
+
+
+def compacted(compactor, messages, budget, count, place):
+    """What the compactor returns for copies of its arguments; what it raises says where."""
+    try:
+        return compactor(copy.deepcopy(messages), dict(budget), count)
+    except InputError:
+        raise
+    except Exception as error:  # any: it is the user's code, whose own traceback tells most
+        error.add_note(f"{place}: raised by the compactor")
+        raise
 
 
 def smaller_budget(budget, keep_share):

@@ -1,7 +1,7 @@
 """Is one item still there after one compaction? Exact text first, a judge only where text cannot tell.
 
 Run:  not a script; check.py and replay.py use it.
-Does not ask a model (judge.py) or add anything up (report.py).
+Does not ask a model (judge.py) or add anything up (measure.py).
 
 verdict   verbatim      its words stand in the context (free)
           contradicted  words that it replaced stand there without it (free), or the judge says so
@@ -21,7 +21,7 @@ from strategies import words
 
 RETAINED = ("verbatim", "supported")
 UNKNOWN = ("unjudged", "opaque")
-LINE = 200  # characters of a context's line that a result keeps
+LINE = 120  # characters of a context's line that a result keeps
 JUDGED = ("supported", "absent", "contradicted")
 
 

@@ -9,7 +9,8 @@ labels   {"labelled_by", "about", "items": [{"id", "probe", "expect", "context",
 card     agreement, kappa and the confusion table against the labels; flips: items whose verdict was not the same in
          ten repeats of the same input, and pairs whose verdict changed with the order of two contexts in one record;
          planted wrong answers, specific and vague, that it accepted (supported)
-A reply that could not be read counts as "unjudged" everywhere, apart from right and wrong.
+A reply that could not be read counts as "unjudged" everywhere, apart from right and wrong. Exit status: 0 measured, 3
+not one reply could be read.
 """
 
 import argparse
@@ -20,8 +21,8 @@ from pathlib import Path
 
 from command import InputError, dump, progress, read_json, run_command
 from compaction.items import JUDGED
-from compaction.journal import append_line, read_lines
-from compaction.verdicts import find_judge
+from compaction.json_lines import append_line, read_lines
+from compaction.judge import find_judge
 from modelkit.scoring import kappa
 
 LABELS = Path(__file__).parent / "judge_labels.json"
@@ -97,14 +98,14 @@ def make_card(identity, labels, found, repeats):
     first = {item["id"]: found["repeat", item["id"], 0] for item in items}
     read = [item for item in items if first[item["id"]] != "unjudged"]
     judged, wanted = [first[item["id"]] for item in read], [item["label"] for item in read]
-    steady = [len({found["repeat", item["id"], n] for n in range(repeats)}) == 1 for item in items]
-    orders = [(found["order", item["id"], 0], found["order", item["id"], 1]) for item, _ in pairs(items)]
+    repeated = [[found["repeat", item["id"], n] for n in range(repeats)] for item in items]
+    orders = [[found["order", item["id"], n] for n in range(2)] for item, _ in pairs(items)]
     return {
         "judge": identity,
         "labels": {"labelled_by": labels["labelled_by"], "items": len(items), "sha256": labels_hash(labels)},
         "agreement": {
             "right": sum(a == b for a, b in zip(judged, wanted)),
-            "labels": len(items),
+            "judged": len(read),
             "unjudged": len(items) - len(read),
         },
         "kappa": kappa_or_none(judged, wanted),
@@ -115,16 +116,24 @@ def make_card(identity, labels, found, repeats):
             }
             for label in JUDGED
         },
-        "repeats": {"times": repeats, "items": len(items), "flipped": steady.count(False)},
-        "order": {"pairs": len(orders), "flipped": sum(a != b for a, b in orders)},
+        "repeats": {"times": repeats, "items": len(items), **flips(repeated)},
+        "order": {"pairs": len(orders), **flips(orders)},
         "planted": {
             kind: {
-                "items": sum(item.get("planted") == kind for item in items),
-                "accepted": sum(item.get("planted") == kind and first[item["id"]] == "supported" for item in items),
+                "judged": sum(item.get("planted") == kind for item in read),
+                "accepted": sum(item.get("planted") == kind and first[item["id"]] == "supported" for item in read),
             }
             for kind in PLANTED
         },
     }
+
+
+def flips(groups):
+    """{"compared", "flipped"} of groups of verdicts that should be equal: groups with two verdicts or more that could
+    be read, and those of them whose verdicts differ."""
+    read = [[one for one in group if one != "unjudged"] for group in groups]
+    compared = [group for group in read if len(group) > 1]
+    return {"compared": len(compared), "flipped": sum(len(set(group)) > 1 for group in compared)}
 
 
 def kappa_or_none(judged, wanted):
@@ -145,7 +154,8 @@ def kept_answers(path, run):
     known = {}
     if path.exists():
         for _, line in read_lines(path):
-            if not isinstance(line, dict) or line.get("run") != run:
+            fits = isinstance(line, dict) and set(line) == {"run", "question", "verdict"} and line["run"] == run
+            if not fits or not isinstance(line["question"], list):
                 raise InputError(f"{path}: holds answers of another judge, prompt or set of labels; name another file")
             known[tuple(line["question"])] = line["verdict"]
 
@@ -162,7 +172,7 @@ def table(card):
     lines = [
         f"judge: {json.dumps(card['judge'], ensure_ascii=False)}",
         f"labels: {card['labels']['items']} items, by {card['labels']['labelled_by']}",
-        f"agreement {right['right']} of {right['labels']} ({right['unjudged']} unjudged), kappa {kappa_text}",
+        f"agreement {right['right']} of {right['judged']} ({right['unjudged']} unjudged), kappa {kappa_text}",
         "label \\ verdict  " + "  ".join(JUDGED),
     ]
     for label, row in card["confusion"].items():
@@ -170,11 +180,11 @@ def table(card):
     return "\n".join(
         lines
         + [
-            f"flips: {card['repeats']['flipped']} of {card['repeats']['items']} items in {card['repeats']['times']} "
+            f"flips: {card['repeats']['flipped']} of {card['repeats']['compared']} items in {card['repeats']['times']} "
             "repeats, "
-            f"{card['order']['flipped']} of {card['order']['pairs']} pairs with the order swapped",
+            f"{card['order']['flipped']} of {card['order']['compared']} pairs with the order swapped",
             "planted wrong answers accepted: "
-            + ", ".join(f"{kind} {planted[kind]['accepted']} of {planted[kind]['items']}" for kind in PLANTED),
+            + ", ".join(f"{kind} {planted[kind]['accepted']} of {planted[kind]['judged']}" for kind in PLANTED),
         ]
     )
 
@@ -201,6 +211,7 @@ def main(argv=None):
     card = make_card(judge.identity, labels, ask_all(judge, labels["items"], args.repeats, known, keep), args.repeats)
     print(table(card), file=sys.stderr)
     sys.stdout.write(dump(card))
+    return 0 if card["agreement"]["judged"] else 3
 
 
 if __name__ == "__main__":

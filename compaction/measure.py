@@ -4,9 +4,12 @@ Run:  not a script; check.py uses it.
 Does not make contexts (growth.py, contexts.py), read files or compare results (comparison.py).
 
 result  {"compactor", "budget", "keep_share", "gates", "counter", "fixtures", "judge", "compliant", "rows",
-         "difficulties", "compactions", "left_out", "opaque", "never_checked", "lost", "missing_verdicts", "decisions"}
+         "difficulties", "compactions", "uncovered", "left_out", "opaque", "never_checked", "lost",
+         "missing_verdicts", "decisions"}
 decision  {"conversation_id", "item", "class", "tags", "compaction", "verdict", "by", "line", "key"}
 """
+
+from collections import Counter
 
 from compaction.comparison import missing
 from compaction.fixtures import TAGS
@@ -47,21 +50,24 @@ def stated(item, fixture, context):
 def summarize(fixtures, contexts, decisions, budget, gates=GATES):
     """The part of a result that follows from its decisions."""
     rows = build_rows(decisions, contexts, available({"budget": budget}), gates)
-    checked = {one["item"] for one in decisions}
+    made = Counter(one["conversation_id"] for one in contexts)
+    uncovered = [fixture["conversation_id"] for fixture in fixtures if not made[fixture["conversation_id"]]]
+    met, checked = compliant(rows), {one["item"] for one in decisions}
     return {
-        "compliant": compliant(rows),
+        "compliant": None if met and uncovered else met,
         "rows": rows,
         "difficulties": [difficulty(tag, decisions) for tag in TAGS],
-        "compactions": {
-            fixture["conversation_id"]: sum(one["conversation_id"] == fixture["conversation_id"] for one in contexts)
-            for fixture in fixtures
-        },
+        "compactions": {fixture["conversation_id"]: made[fixture["conversation_id"]] for fixture in fixtures},
+        "uncovered": uncovered,  # conversations without a context: nothing is known of their items
         "opaque": {
             "contexts": sum(bool(one.get("opaque")) for one in contexts),
             "decisions": sum(one["verdict"] == "opaque" for one in decisions),
         },
         "never_checked": [
-            item["id"] for fixture in fixtures for item in fixture["must_survive"] if item["id"] not in checked
+            item["id"]
+            for fixture in fixtures
+            for item in fixture["must_survive"]
+            if fixture["conversation_id"] not in uncovered and item["id"] not in checked
         ],  # stated after the last compaction
         "lost": lost(decisions),
         "missing_verdicts": missing(decisions),

@@ -11,7 +11,7 @@ import hashlib
 from pathlib import Path
 
 from command import InputError, dump
-from compaction.journal import append_line, read_lines
+from compaction.json_lines import append_line, read_lines
 
 GREEDY = {"temperature": 0.0}
 STEP = 256  # a server rounds its window up to this

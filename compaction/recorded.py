@@ -4,24 +4,10 @@ Run:  not a script; annotate.py and rank_sessions.py use it. import_sessions.py 
 Does not judge or rank anything.
 """
 
-from command import InputError, parse_json, read_json
+from command import InputError, read_json
 from compaction.conversation import turn_problem
 from compaction.session_fixtures import History
 from compaction.signal_log import read_events
-
-
-def stream(path):
-    """(place for a message, value) of each line of a JSON lines file, one at a time; InputError where one is none."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            for number, line in enumerate(file, 1):
-                if line.strip():
-                    place = f"{path}: line {number}"
-                    yield place, parse_json(line, place)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror or error}; check the path") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8: {error.reason}; save it as UTF-8") from None
 
 
 def read_log(path):

@@ -17,14 +17,14 @@ from pathlib import Path
 
 import tokenizer
 from command import InputError, dump, progress, run_command
-from compaction.check import fixtures_hash, refuse_control_tokens, refuse_too_few
+from compaction.check import refuse_control_tokens, refuse_too_few
 from compaction.fixtures import SHIPPED, load_fixtures
 from compaction.growth import BUDGET, KEEP_SHARE, grow
 from compaction.items import RETAINED, UNKNOWN
 from compaction.model_ask import kept, pinned_model
-from compaction.named import code_hash, find_compactor, load_function
-from compaction.options import add_budget, add_judge, budget_of, judge_of
+from compaction.options import add_budget, add_judge, budget_of, code_hash, find_compactor, judge_of, load_function
 from compaction.replay_agent import go_on, model_agent, recorded_run
+from compaction.result_file import fixtures_hash
 from compaction.stats import mcnemar
 from strategies import available, turn_messages
 

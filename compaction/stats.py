@@ -1,7 +1,7 @@
 """How much a number of trials can show: intervals, exact tests, the resolution of a success rate.
 
 Run:  python -m compaction.stats --rate 0.83 --runs 200 --drop 0.015
-Does not count anything itself (report.py, replay.py do).
+Does not count anything itself (gates.py, replay.py do).
 
 kept, n   successes and trials, whole numbers
 """

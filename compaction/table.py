@@ -51,7 +51,7 @@ def columns(cells):
 def value(row):
     unknown = f" (+{row['unknown']} unknown)" if row["unknown"] else ""
     if row["row"] == "prompt_tokens":
-        return f"median {row['median']}, p95 {row['p95']}"
+        return "not known" if row["p95"] is None else f"median {row['median']}, p95 {row['p95']}"
     if row["row"] == "contradictions":
         return f"{row['count']} in {row['decisions']}{unknown}"
     return f"{row['kept']} of {row['decisions']}{unknown}"
@@ -141,6 +141,11 @@ def notes_on(result):
         lines.append(
             f"opaque: {opaque['contexts']} contexts that cannot be read, or not wholly: {opaque['decisions']} "
             "decisions, neither kept nor lost"
+        )
+    if result["uncovered"]:
+        lines.append(
+            f"not covered: no context of {', '.join(result['uncovered'])}, so nothing here is met or safe by them; "
+            "record some or name the other fixtures with --fixtures"
         )
     for name, reason in (("unplaced", "say no turn"), ("unannotated", "are of conversations without a fixture")):
         if result["left_out"][name]:

@@ -11,10 +11,10 @@ from unittest import mock
 
 import tokenizer
 from command import read_json, status_of
-from compaction import check
-from compaction.example import CountsWords, prepared, small_fixture
+from compaction import check, result_file
+from compaction.doubles import CountsWords, prepared, small_fixture
 from compaction.fixtures import load_fixtures
-from compaction.named import file_hash
+from compaction.options import file_hash
 
 BUDGET = ["--context-limit", "70", "--max-new-tokens", "8", "--margin", "2"]
 
@@ -93,6 +93,8 @@ class Command(unittest.TestCase):
         )
         self.assertEqual((status, report["comparison"]["decision"]), (1, "blocked"))
         first = report["comparison"]["changed"][0]
+        lost = next(item for item in report["candidate"]["items"] if item["item"] == "small-4")
+        self.assertEqual(lost["lost_at"], min(map(int, lost["verdicts"])))
         self.assertEqual((first["item"], first["candidate"]), ("small-4", "contradicted"))
         self.assertEqual(first["candidate_line"], "The cutover is on Friday.")
         self.assertEqual(first["incumbent_line"], "The cutover is on Sunday.")
@@ -156,11 +158,23 @@ class Command(unittest.TestCase):
     def test_what_cannot_run_is_2_with_one_line_and_nothing_on_stdout(self):
         control = small_fixture()
         control["history"][5]["user"] += " <bos>"
+        self.write("needs_another.py", "import nor.such")
+        self.write("half_written.py", "def f(")
+        path = mock.patch.object(sys, "path", [*sys.path, str(self.folder)])
+        path.start()
+        self.addCleanup(path.stop)
         late = small_fixture()
         late["must_survive"] = [late["must_survive"][0] | {"turn": 12, "literal": "Step 12"}]
         wrong = {
             "no name known here": ["--compactor", "nothing"],
-            "cannot be imported": ["--compactor", "no_such_module:f"],
+            "run from the folder that holds no_such_module": ["--compactor", "no_such_module:f"],
+            "no_such_part'; run from the folder": ["--compactor", "compaction.no_such_part:f"],
+            "named 'nor'; correct that module": ["--compactor", "needs_another:f"],
+            "(half_written.py, line 1); correct that module": ["--compactor", "half_written:f"],
+            "'..check:main' is no name known here": ["--compactor", "..check:main"],
+            "'compaction.:main' is no name": ["--compactor", "compaction.:main"],
+            "no such folder to record in": ["--compactor", "recent", "--record", "nowhere/at/all.json"],
+            "a card says nothing without its judge": ["--compactor", "recent", "--card", str(self.fixture)],
             "has no function": ["--compactor", f"{__name__}:nothing"],
             "compacted less often": [
                 "--compactor",
@@ -206,7 +220,8 @@ class Command(unittest.TestCase):
         result = self.folder / "result.json"
         _, report, _ = self.run_check("--compactor", self.mine("keeps_all"), "--record", str(result))
         self.assertEqual(read_json(result), report)
-        self.assertEqual(set(report["code"]), {Path(name).name for name in check.CODE})
+        self.assertEqual(len(report["candidate"]["items"]), 4)
+        self.assertEqual(set(report["code"]), {Path(name).name for name in result_file.CODE})
 
 
 def says_absent(question):
@@ -225,28 +240,28 @@ class Recorded(unittest.TestCase):
             out = io.StringIO()
             with redirect_stdout(out), redirect_stderr(io.StringIO()):
                 check.main(["--compactor", name, "--against", "recent"])
-            recorded, fresh = read_json(check.RESULTS / f"{name}-against-recent.json"), json.loads(out.getvalue())
+            recorded, fresh = read_json(result_file.RESULTS / f"{name}-against-recent.json"), json.loads(out.getvalue())
             for part in fresh.keys() - {"code"}:
                 with self.subTest(f"{name}: {part}"):
                     self.assertTrue(fresh[part] == recorded[part], AGAIN.format(name))
 
     def test_the_recorded_hashes_match_their_files(self):
         for name in RECORDED:
-            recorded = read_json(check.RESULTS / f"{name}-against-recent.json")
-            self.assertEqual(recorded["code"], check.code_hashes(), AGAIN.format(name))
-            self.assertEqual(recorded["candidate"]["fixtures"]["sha256"], check.fixtures_hash(load_fixtures()))
+            recorded = read_json(result_file.RESULTS / f"{name}-against-recent.json")
+            self.assertEqual(recorded["code"], result_file.code_hashes(), AGAIN.format(name))
+            self.assertEqual(recorded["candidate"]["fixtures"]["sha256"], result_file.fixtures_hash(load_fixtures()))
             self.assertEqual(recorded["candidate"]["manifest_sha256"], file_hash(tokenizer.MANIFEST))
 
     def test_next_to_nothing_is_left_unjudged_by_compactors_that_copy(self):
         for name in RECORDED:
-            recorded = read_json(check.RESULTS / f"{name}-against-recent.json")
-            unjudged = sum(one["verdict"] == "unjudged" for one in recorded["candidate"]["decisions"])
-            self.assertLess(unjudged, 0.02 * len(recorded["candidate"]["decisions"]))
+            recorded = read_json(result_file.RESULTS / f"{name}-against-recent.json")
+            verdicts = [one for item in recorded["candidate"]["items"] for one in item["verdicts"].values()]
+            self.assertLess(verdicts.count("unjudged"), 0.02 * len(verdicts))
 
     def test_every_item_of_the_shipped_fixtures_is_checked_at_some_compaction(self):
         for name in RECORDED:
-            recorded = read_json(check.RESULTS / f"{name}-against-recent.json")
-            self.assertEqual(recorded["candidate"]["never_checked"], [])
+            recorded = read_json(result_file.RESULTS / f"{name}-against-recent.json")
+            self.assertEqual((recorded["candidate"]["never_checked"], recorded["candidate"]["uncovered"]), ([], []))
             self.assertTrue(all(count >= 2 for count in recorded["candidate"]["compactions"].values()))
 
 

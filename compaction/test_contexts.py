@@ -5,13 +5,17 @@ import tempfile
 import unittest
 from pathlib import Path
 
+from compaction.comparison import compare
 from compaction.contexts import read_contexts
-from compaction.example import count_words, small_fixture
+from compaction.doubles import count_words, small_fixture
 from compaction.measure import decide_items, summarize
 
 
 def line(number=1, text="Do not push to main", **more):
     return {"conversation_id": "small", "compaction": number, "messages": [{"role": "user", "content": text}], **more}
+
+
+ITEMS = small_fixture()["must_survive"]
 
 
 class Reading(unittest.TestCase):
@@ -82,12 +86,39 @@ class Reading(unittest.TestCase):
             "no JSON object": [1],
             "message 1: role": line() | {"messages": [{"role": "x", "content": ""}]},
             "compaction is True": line() | {"compaction": True},
+            "opaque is 'no'": line(opaque="no"),
+            "inside is 1": line(turn=3, inside=1),
+            "was made at turn 14, the fixture of small has 12": line(turn=14),
         }
         for told, one in wrong.items():
             with self.subTest(told), self.assertRaisesRegex(ValueError, told):
                 self.read(one)
         self.assertRaisesRegex(ValueError, "stands twice", self.read, line(), line())
         self.assertRaisesRegex(ValueError, "no context", self.read)
+
+
+class Covered(unittest.TestCase):
+    def result(self, *fixtures):
+        contexts = [
+            {
+                "conversation_id": "small",
+                "compaction": 1,
+                "turn": 9,
+                "tokens": 3,
+                "messages": [{"role": "user", "content": " ".join(item["literal"] + "." for item in ITEMS)}],
+            }
+        ]
+        decisions = decide_items(fixtures, contexts, True)
+        found = summarize(fixtures, contexts, decisions, {"context_limit": 70, "max_new_tokens": 8, "margin": 2})
+        same = {"fixtures": 1, "budget": 1, "counter": 1, "gates": 1, "keep_share": None, "judge": None}
+        return found | same
+
+    def test_a_conversation_without_a_context_leaves_both_answers_open(self):
+        whole, partial = self.result(small_fixture()), self.result(small_fixture(), small_fixture(conversation_id="b"))
+        self.assertEqual((whole["compliant"], whole["uncovered"]), (True, []))
+        self.assertEqual((partial["compliant"], partial["uncovered"], partial["never_checked"]), (None, ["b"], []))
+        self.assertEqual(compare(whole, whole)["decision"], "safe")
+        self.assertEqual(compare(partial, partial)["decision"], "not decided")
 
 
 class Lost(unittest.TestCase):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from compaction import fixtures
 from compaction.conversation import turn_texts
-from compaction.example import small_fixture
+from compaction.doubles import small_fixture
 from compaction.fixtures import CLASSES, SHIPPED, TAGS, FixtureError, load_fixtures, warnings
 from compaction.literals import sentence_at, speaks_of_replacement, stands
 from strategies import CUES

@@ -4,7 +4,7 @@ import copy
 import unittest
 
 from compaction import compactors
-from compaction.example import count_words, small_fixture
+from compaction.doubles import count_words, small_fixture
 from compaction.growth import BUDGET, grow, smaller_budget, too_few
 from strategies import NOTES_HEADER
 
@@ -73,6 +73,14 @@ class Growth(unittest.TestCase):
         ):
             with self.subTest(wrong=wrong), self.assertRaisesRegex(ValueError, "small: compaction 1 .turn"):
                 grown(lambda history, budget, count: wrong)
+
+    def test_what_a_compactor_raises_keeps_its_traceback_and_says_where(self):
+        def broken(history, budget, count):
+            return history[99]
+
+        with self.assertRaises(IndexError) as caught:
+            grown(broken)
+        self.assertRegex(caught.exception.__notes__[0], "^small: compaction 1 .turn [0-9]+.: raised by the compactor")
 
     def test_a_compactor_that_edits_what_it_was_given_changes_no_fixture_and_no_reported_context(self):
         def vandal(history, budget, count):

@@ -7,8 +7,7 @@ import unittest
 from pathlib import Path
 
 from compaction.items import check, question_key
-from compaction.judge import ATTEMPTS, judge_prompt, make_judge
-from compaction.verdicts import RecordedJudge, read_verdicts, recorded_judge
+from compaction.judge import ATTEMPTS, RecordedJudge, judge_prompt, make_judge, read_verdicts, recorded_judge
 from modelkit.prompts import instruction_region
 
 QUESTION = {"probe": "May it push?", "expect": "No.", "context": "The user forbade it."}
@@ -195,6 +194,17 @@ class Keeping(unittest.TestCase):
                 self.write(self.line(), wrong)
                 read_verdicts(self.path)
 
+    def test_a_place_that_cannot_be_written_is_one_line(self):
+        judge = recorded_judge(f"{__name__}:counting_judge", self.path / "nowhere.jsonl")
+        counting_judge.asked = 0
+        with self.assertRaisesRegex(ValueError, "nowhere.jsonl: cannot be written"):
+            judge(QUESTION)
+
+    def test_what_a_judge_raises_keeps_its_traceback_and_says_for_which_probe(self):
+        with self.assertRaises(ZeroDivisionError) as caught:
+            recorded_judge(f"{__name__}:broken_judge", None)(QUESTION)
+        self.assertIn("May it push?", caught.exception.__notes__[0])
+
     def test_a_file_without_verdicts_and_without_a_judge_is_refused(self):
         with self.assertRaisesRegex(ValueError, "no recorded verdict"):
             recorded_judge(None, self.path)
@@ -202,10 +212,15 @@ class Keeping(unittest.TestCase):
     def test_a_card_of_another_judge_is_refused(self):
         self.write(self.line())
         card = self.path.with_name("card.json")
-        card.write_text(json.dumps({"judge": "k", "agreement": {}}))
+        figures = {"agreement": {"right": 1, "judged": 2, "unjudged": 0}, "kappa": None}
+        card.write_text(json.dumps({"judge": "k", **figures}))
         with self.assertRaisesRegex(ValueError, "not of 'j'"):
             recorded_judge(None, self.path, card)
-        card.write_text(json.dumps({"judge": "j", "agreement": {}, "kappa": None}))
+        for wrong in ([], {"judge": "j"}, {"judge": "j", "agreement": {}}, {"judge": "j", **figures, "kappa": "high"}):
+            card.write_text(json.dumps(wrong))
+            with self.subTest(wrong), self.assertRaisesRegex(ValueError, "is no card"):
+                recorded_judge(None, self.path, card)
+        card.write_text(json.dumps({"judge": "j", **figures}))
         self.assertEqual(recorded_judge(None, self.path, card).about()["card"]["judge"], "j")
 
 
@@ -213,6 +228,11 @@ def counting_judge(question):
     """Double of a judge that counts how often it is asked."""
     counting_judge.asked += 1
     return {"verdict": "absent", "answer": "-", "problems": []}
+
+
+def broken_judge(question):
+    """Double of a judge with a bug."""
+    return 1 / 0
 
 
 counting_judge.identity = {"double": "counting_judge"}

@@ -46,12 +46,12 @@ def card(judge, repeats=3):
 class Card(unittest.TestCase):
     def test_a_judge_that_is_always_right(self):
         found = card(perfect)
-        self.assertEqual(found["agreement"], {"right": 12, "labels": 12, "unjudged": 0})
+        self.assertEqual(found["agreement"], {"right": 12, "judged": 12, "unjudged": 0})
         self.assertEqual(found["kappa"], 1.0)
         self.assertEqual(found["confusion"], {a: {b: 4 if a == b else 0 for b in JUDGED} for a in JUDGED})
-        self.assertEqual(found["repeats"], {"times": 3, "items": 12, "flipped": 0})
+        self.assertEqual(found["repeats"], {"times": 3, "items": 12, "compared": 12, "flipped": 0})
         self.assertEqual(
-            found["planted"], {"specific": {"items": 4, "accepted": 0}, "vague": {"items": 4, "accepted": 0}}
+            found["planted"], {"specific": {"judged": 4, "accepted": 0}, "vague": {"judged": 4, "accepted": 0}}
         )
 
     def test_a_judge_that_accepts_everything_has_no_kappa_to_show_and_accepts_what_was_planted(self):
@@ -63,7 +63,7 @@ class Card(unittest.TestCase):
         found = card(perfect)
         flipped = sum(a["label"] != b["label"] for a, b in pairs(LABELLED["items"]))
         self.assertGreater(flipped, 0)
-        self.assertEqual(found["order"], {"pairs": 12, "flipped": flipped})
+        self.assertEqual(found["order"], {"pairs": 12, "compared": 12, "flipped": flipped})
         self.assertEqual(card(lambda question: {"verdict": "absent"})["order"]["flipped"], 0)
 
     def test_a_judge_that_changes_its_mind_in_ten_repeats_is_seen(self):
@@ -74,13 +74,38 @@ class Card(unittest.TestCase):
             turned = question["context"] == "supported 2" and seen[question["context"]] == 10
             return {"verdict": "absent" if turned else question["context"].split()[0]}
 
-        self.assertEqual(card(moody, 10)["repeats"], {"times": 10, "items": 12, "flipped": 1})
+        self.assertEqual(card(moody, 10)["repeats"], {"times": 10, "items": 12, "compared": 12, "flipped": 1})
 
     def test_an_unreadable_reply_is_neither_right_nor_wrong(self):
         found = card(lambda question: None if question["context"].startswith("supported") else perfect(question))
-        self.assertEqual(found["agreement"], {"right": 8, "labels": 12, "unjudged": 4})
+        self.assertEqual(found["agreement"], {"right": 8, "judged": 8, "unjudged": 4})
         self.assertEqual(found["confusion"]["supported"], {verdict: 0 for verdict in JUDGED})
-        self.assertIsNone(card(lambda question: None)["kappa"])
+        self.assertEqual(found["repeats"], {"times": 3, "items": 12, "compared": 8, "flipped": 0})
+
+    def test_a_judge_that_cannot_be_read_has_no_figure_that_looks_good(self):
+        found = card(lambda question: None)
+        self.assertIsNone(found["kappa"])
+        self.assertEqual(found["agreement"], {"right": 0, "judged": 0, "unjudged": 12})
+        self.assertEqual(found["order"], {"pairs": 12, "compared": 0, "flipped": 0})
+        self.assertEqual(found["planted"]["vague"], {"judged": 0, "accepted": 0})
+
+    def test_a_reply_that_was_read_once_and_not_again_is_no_flip(self):
+        seen = Counter()
+
+        def tired(question):
+            seen[question["context"]] += 1
+            return perfect(question) if seen[question["context"]] == 1 else None
+
+        self.assertEqual(card(tired)["repeats"], {"times": 3, "items": 12, "compared": 0, "flipped": 0})
+
+    def test_a_flip_counts_although_a_third_reply_could_not_be_read(self):
+        replies = Counter()
+
+        def torn(question):
+            replies[question["context"]] += 1
+            return [{"verdict": "supported"}, None, {"verdict": "absent"}][(replies[question["context"]] - 1) % 3]
+
+        self.assertEqual(card(torn)["repeats"], {"times": 3, "items": 12, "compared": 12, "flipped": 12})
 
 
 class Labels(unittest.TestCase):

@@ -8,8 +8,7 @@ from contextlib import redirect_stderr, redirect_stdout
 import tokenizer
 from compaction.compactors import ledger
 from compaction.conversation import message_texts
-from compaction.doubles import forgetful_agent
-from compaction.example import count_words, prepared, small_fixture
+from compaction.doubles import count_words, forgetful_agent, prepared, small_fixture
 from compaction.fixtures import load_fixtures
 from compaction.growth import BUDGET, grow
 from compaction.literals import stands

@@ -2,7 +2,7 @@
 
 import unittest
 
-from compaction.example import count_words, small_fixture
+from compaction.doubles import count_words, small_fixture
 from compaction.growth import grow
 from compaction.summary import HEADER, make_summary
 from modelkit.prompts import instruction_region

@@ -106,8 +106,8 @@ def items_matrix(report, sides, words, shown, only, changed):
     """{"strategies", "rows", "left_out"} as a matrix of cases has it; changed items first, then lost ones."""
     trails = {}
     for side in sides:
-        for one in report[side]["decisions"]:
-            trails.setdefault(one["item"], {}).setdefault(side, []).append(one)
+        for item in report[side]["items"]:
+            trails.setdefault(item["item"], {})[side] = item
     names = [name for name in trails if not only or name in only]
     if not names:
         raise InputError(f"--only {', '.join(only)}: no such item in the result; take a name from it")
@@ -115,9 +115,9 @@ def items_matrix(report, sides, words, shown, only, changed):
         names.sort(key=lambda name: (name not in changed, not lost(trails[name])))
     rows = []
     for name in names[:shown]:
-        first = next(iter(trails[name].values()))[0]
+        first = next(iter(trails[name].values()))
         cells = [
-            item_cell(trails[name].get(side, []), words.get(name)) | {"strategy": report[side]["compactor"]["name"]}
+            item_cell(trails[name].get(side), words.get(name)) | {"strategy": report[side]["compactor"]["name"]}
             for side in sides
         ]
         rows.append(
@@ -132,20 +132,20 @@ def items_matrix(report, sides, words, shown, only, changed):
 
 def lost(trails):
     """Whether any side lost the item at any compaction."""
-    return any(one["verdict"] in ("absent", "contradicted") for trail in trails.values() for one in trail)
+    return any(verdict in ("absent", "contradicted") for item in trails.values() for verdict in item["verdicts"].values())
 
 
-def item_cell(trail, literal):
-    """An item's decisions on one side as a cell; `lines` has the deciding line of each compaction."""
-    verdicts = [one["verdict"] for one in trail]
+def item_cell(item, literal):
+    """An item as one side has it, or None, as a cell; `lines` has the deciding line of each compaction."""
     blank = {"problem": None, "request": None, "missing": [], "stale": [], "figures": literal or ""}
-    if not trail:
+    if not item:
         return blank | {
             "state": "failed",
             "mark": "×",
             "text": "not checked",
-            "problem": "stated after the last compaction",
+            "problem": "stated after the last compaction, or no context of its conversation",
         }
+    verdicts = list(item["verdicts"].values())
     kept = sum(verdict in ("verbatim", "supported") for verdict in verdicts)
     gone = sum(verdict in ("absent", "contradicted") for verdict in verdicts)
     turned = "contradicted" in verdicts
@@ -154,9 +154,9 @@ def item_cell(trail, literal):
         f" {word}" for word in ("contradicted", "unjudged", "opaque") if word in verdicts
     )
     lines = [
-        f"compaction {one['compaction']}: {MARKS[one['verdict']]} {one['verdict']}"
-        + (f": {one['line']}" if one["line"] else "")
-        for one in trail
+        f"compaction {number}: {MARKS[verdict]} {verdict}"
+        + (f": {item['lines'][number]}" if number in item["lines"] else "")
+        for number, verdict in item["verdicts"].items()
     ]
     mark = "!" if turned else {"complete": "●", "part": "◐", "none": "○"}[state]
     return blank | {"state": state, "mark": mark, "text": text, "lines": lines}

@@ -99,7 +99,7 @@ COMPARISON = {
                  "paired": {"cases": PAIRED, "facts": PAIRED}}],
 }  # fmt: skip
 
-DECISION = {"item": str, "class": str, "tags": [str], "compaction": int, "verdict": str, "line": (str, NONE)}
+CHECKED = {"item": str, "class": str, "tags": [str], "verdicts": Each(str, least=1), "lines": Each(str)}
 ROW = {"row": str, "name": str, "unknown": int, "gate": (int, float, NONE), "state": str, "change?": str}
 SHARE = (int, float, NONE)
 ROWS = (
@@ -109,7 +109,7 @@ ROWS = (
 )
 COMPACTED = {
     "compactor": {"name": str}, "fixtures": {"sha256": str}, "budget": Each(object), "counter": Each(object),
-    "judge": ({"identity": object}, NONE), "compliant": (bool, NONE), "rows": [ROWS], "decisions": [DECISION],
+    "judge": ({"identity": object}, NONE), "compliant": (bool, NONE), "rows": [ROWS], "items": [CHECKED],
     "difficulties": [{"tag": str, "kept": int, "decisions": int, "contradicted": int}],
 }  # fmt: skip
 CHANGED = {"item": str, "class": str, "compaction": int, "candidate": str, "incumbent": str}

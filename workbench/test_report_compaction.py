@@ -16,10 +16,8 @@ RESULTS = sorted((Path(__file__).parent.parent / "compaction" / "results").glob(
 
 
 def decided(*verdicts):
-    return [
-        {"verdict": verdict, "compaction": number, "line": f"line {number}", "class": "constraint", "tags": []}
-        for number, verdict in enumerate(verdicts, 1)
-    ]
+    numbered = {str(number): verdict for number, verdict in enumerate(verdicts, 1)}
+    return {"verdicts": numbered, "lines": {number: f"line {number}" for number in numbered}} if verdicts else None
 
 
 class Cells(unittest.TestCase):
@@ -72,8 +70,8 @@ class Recorded(unittest.TestCase):
     def test_lines_of_contexts_never_become_markup(self):
         result = copy.deepcopy(self.result)
         for side in ("candidate", "incumbent"):
-            for one in result[side]["decisions"]:
-                one["line"] = "<script>alert(1)</script>"
+            for item in result[side]["items"]:
+                item["lines"] = dict.fromkeys(item["lines"], "<script>alert(1)</script>")
         self.assertNotIn("<script", self.shown(result)[1])
 
     def test_a_result_changed_by_hand_is_refused_in_one_line(self):

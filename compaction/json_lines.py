@@ -1,6 +1,6 @@
-"""Add one JSON line to a file so that it is safe on the disk, whatever happened to the line before it.
+"""Files of JSON lines: add one so that it is safe on the disk, read them whole or one at a time.
 
-Run:  not a script; verdicts.py, judge_check.py, annotate.py and model_ask.py keep what comes in one by one with it.
+Run:  not a script; judge.py, judge_check.py, annotate.py and model_ask.py keep what comes in one by one with it.
 Not for two writers of one file at a time.
 """
 
@@ -8,16 +8,19 @@ import json
 import os
 from pathlib import Path
 
-from command import parse_json, read_text, write_text
+from command import InputError, parse_json, read_text, write_text
 
 
 def append_line(path, value):
     """Add a line for `value`, flushed to the disk; a half-written last line of an earlier run goes."""
-    mend(path)
-    with open(path, "a", encoding="utf-8", newline="\n") as file:
-        file.write(json.dumps(value, ensure_ascii=False) + "\n")
-        file.flush()
-        os.fsync(file.fileno())
+    try:
+        mend(path)
+        with open(path, "a", encoding="utf-8", newline="\n") as file:
+            file.write(json.dumps(value, ensure_ascii=False) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror or error}; choose another place") from None
 
 
 def read_lines(path):
@@ -51,3 +54,17 @@ def mend(path):
     start = data.rfind(b"\n") + 1
     whole = data[:start] if torn(data[start:].decode("utf-8", "replace")) else data + b"\n"
     write_text(path, whole.decode("utf-8"))
+
+
+def stream(path):
+    """(place for a message, value) of each line of a JSON lines file, one at a time; InputError where one is none."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            for number, line in enumerate(file, 1):
+                if line.strip():
+                    place = f"{path}: line {number}"
+                    yield place, parse_json(line, place)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}; check the path") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8: {error.reason}; save it as UTF-8") from None
