@@ -62,11 +62,11 @@ def fold(records, tally):
                 tally.note("context that the tool replaced (messages so far stay in the log)")
             for message in patch["messages"]:
                 if isinstance(message, dict):
-                    messages[message.get("id", f"at {len(messages)}")] = message
+                    messages[str(message.get("id", f"at {len(messages)}"))] = message
                 else:
                     tally.unread("message that is no object")
         elif record.get("type") and "id" in record:
-            messages[record["id"]] = record
+            messages[str(record["id"])] = record
         elif "sessionId" in record or "$set" in record:
             tally.left_out("header line")
             head.update(patch)

@@ -5,12 +5,14 @@ Events of one that was closed before are counted and not read, since half a conv
 """
 
 import json
+import re
 from collections import OrderedDict
 from datetime import datetime, timezone
 
 from command import InputError
 
 KINDS = ("user", "assistant", "tool_call", "tool_result", "compaction")
+HALF = re.compile(r"\\u[dD][89a-fA-F]")  # how a half of a surrogate pair is written, or a whole pair
 DECODE = json.JSONDecoder().decode  # json.loads would look for the encoding of each line first
 REMEMBERED = 10_000  # ids of closed conversations; one that comes again after that many others is taken for a new one
 
@@ -23,6 +25,8 @@ def read_events(lines, path):
             if not text or text == "\ufeff":
                 continue
             event = DECODE(text.removeprefix("\ufeff"))
+            if HALF.search(text):  # as "?": UTF-8, which the report is written in, cannot hold half a pair
+                event = DECODE(json.dumps(event, ensure_ascii=False).encode("utf-8", "replace").decode("utf-8"))
         except (ValueError, RecursionError) as error:
             raise InputError(f"{path}: line {number}: not JSON: {error}; correct or remove the line") from None
         problem = problem_of(event)

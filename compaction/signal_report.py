@@ -46,11 +46,10 @@ class Totals:
         for verdict in conversation.verdicts:
             self.messages[verdict["kind"]] += 1
             self.messages["restates near a compaction"] += verdict["kind"] == "restates" and verdict["near"]
-            self.found_labels[row["conversation_id"], verdict["turn"]] = (
-                verdict["kind"] if (row["conversation_id"], verdict["turn"]) in self.labels else None
-            )
-            if self.found_labels[row["conversation_id"], verdict["turn"]] is None:
-                del self.found_labels[row["conversation_id"], verdict["turn"]]
+            place = conversation.name, verdict["turn"]
+            if place in self.labels:
+                self.found_labels[place] = verdict["kind"]
+            else:
                 self.counts["unlabelled restatements"] += verdict["kind"] == "restates"
         self.sample(row, conversation)
         return row if row["hits"] or row["restatements"] else None

@@ -131,7 +131,8 @@ def write_report(report, spool, out):
     out.write("]\n}\n" if between == "\n" else "\n  ]\n}\n")
 
 
-def main(argv=None):
+def options():
+    """The command's parser."""
     parser = argparse.ArgumentParser(
         description=__doc__.splitlines()[0],
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -156,6 +157,11 @@ def main(argv=None):
     parser.add_argument("--seed", type=int, default=0, help="decides ties in the sample")
     parser.add_argument("--since", type=time_option, help="sample from this time on")
     parser.add_argument("--until", type=time_option, help="sample up to this time, itself not in it")
+    return parser
+
+
+def main(argv=None):
+    parser = options()
     args = parser.parse_args(argv)
     if min(args.open, args.turns, args.replies) < 1:
         parser.error("--open, --turns and --replies are whole numbers from 1")

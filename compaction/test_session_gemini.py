@@ -91,7 +91,8 @@ class Gemini(unittest.TestCase):
         self.assertEqual(summary["noted"], {"turns that the user took back (still in the log)": 1})
 
     def test_lines_of_unknown_shape_are_counted(self):
-        lines = [{"sessionId": "s", "projectHash": "h"}, gemini(1, "user", "look"), {"odd": 1}, [1]]
+        odd = {**gemini(2, "user", "there"), "id": [2]}
+        lines = [{"sessionId": "s", "projectHash": "h"}, gemini(1, "user", "look"), odd, {"odd": 1}, [1]]
         _, _, summary = imported({"one.jsonl": lines})
         self.assertEqual(summary["unread"], {"line of unknown shape": 1, "line that is no object": 1})
 

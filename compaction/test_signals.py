@@ -229,6 +229,17 @@ class Command(unittest.TestCase):
                 self.assertEqual((status, err, list(report)[-1]), (0, "", "flagged"))
                 self.assertEqual([row["conversation_id"] for row in report["flagged"]], names)
 
+    def test_half_a_surrogate_pair_anywhere_in_an_event_does_not_end_the_report(self):
+        with tempfile.TemporaryDirectory() as folder:
+            log = Path(folder) / "log.jsonl"
+            events = [
+                {**e, "time": "\ud800", "conversation_id": "a\udfff"} | ({"name": "\ud83d"} if "name" in e else {})
+                for e in conversation("a")
+            ]
+            log.write_bytes(b"\n".join(lines(events)) + b"\n")
+            status, out, err = self.run_main(log)
+            self.assertEqual((status, err, json.loads(out)["flagged"][0]["hits"][0]["name"]), (0, "", "?"))
+
     def test_refusals_are_one_line(self):
         for arguments, word in (
             (["none.jsonl"], "cannot be read"),
