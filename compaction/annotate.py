@@ -49,7 +49,7 @@ def place(proposal):
 
 def review(draft, fixture_path, rejected_path, ask):
     """Let `ask` (prompt -> a line of the person's) decide on each open proposal; True when none is left open."""
-    fixture = read_json(fixture_path) if fixture_path.exists() else None
+    fixture = check_fixture(read_json(fixture_path), fixture_path) if fixture_path.exists() else None
     fixture = fixture or {
         key: draft[key] for key in ("conversation_id", "history", "turns", "compactions_expected")
     } | {"must_survive": []}
@@ -170,9 +170,23 @@ def read_draft(path):
     """A draft as `propose` prints it, or InputError."""
     draft = read_json(path)
     fields = ("conversation_id", "history", "turns", "compactions_expected", "proposals")
-    if not isinstance(draft, dict) or any(field not in draft for field in fields):
+    whole = isinstance(draft, dict) and all(field in draft for field in fields) and isinstance(draft["proposals"], list)
+    if not whole or not all(map(is_proposal, draft["proposals"])):
         raise InputError(f"{path}: is no draft; make one with: python -m compaction.annotate propose")
+    conversation = read_conversation(path)  # the history as strictly as a fixture's, before a person spends time on it
+    if draft["turns"] != len(conversation["history"]):
+        raise InputError(f"{path}: turns is {draft['turns']!r}, the history has {len(conversation['history'])}; correct it")
     return draft
+
+
+def is_proposal(value):
+    """Whether a value is a proposal."""
+    texts = ("class", "role", "literal", "rule")
+    return (
+        isinstance(value, dict)
+        and all(isinstance(value.get(field), str) for field in texts)
+        and type(value.get("turn")) is int
+    )
 
 
 def main(argv=None):

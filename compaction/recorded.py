@@ -24,9 +24,13 @@ def read_conversation(path, name=None):
     if path.suffix == ".jsonl":
         return from_events(path, name)
     value = read_json(path)
-    if not isinstance(value, dict) or not isinstance(value.get("history"), list) or not value.get("conversation_id"):
+    name = value.get("conversation_id") if isinstance(value, dict) else None
+    if not name or not isinstance(name, str) or not isinstance(value.get("history"), list):
         raise InputError(f"{path}: is no conversation; give conversation_id and history, or an event log (.jsonl)")
-    return checked(value["conversation_id"], value["history"], value.get("compactions_expected", 0), path)
+    compactions = value.get("compactions_expected", 0)
+    if type(compactions) is not int or compactions < 0:
+        raise InputError(f"{path}: compactions_expected is {compactions!r}; give a whole number")
+    return checked(name, value["history"], compactions, path)
 
 
 def checked(name, history, compactions, path):

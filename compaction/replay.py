@@ -49,7 +49,8 @@ def replay(fixture, context, agent, judge, count, room, steps=1):
         "reference": "run" if fits else "accepted trace",
         "outcome": pair(whole(reference["checks"]), whole(compacted["checks"])),
         "pairs": pairs,
-        "calls_differ": reference["calls"] != compacted["calls"],
+        "calls_differ": reference["calls"] != compacted["calls"]
+        or fits and reference["probe_calls"] != compacted["probe_calls"],
         "reference_run": reference,
         "compacted_run": compacted,
     }
@@ -118,6 +119,7 @@ def table(report):
             f"{name}: {one['lost']} lost, {one['gained']} gained of {one['pairs']} pairs ({one['unknown']} "
             f"unknown), exact McNemar p = {one['p']:.3g}"
         )
+    lines.append(f"tool calls differ in {found['calls_differ']} conversations")
     lines += [
         f"read {one['conversation_id']}: lost {', '.join(one['lost']) or 'none'}; gained "
         f"{', '.join(one['gained']) or 'none'}"
@@ -173,7 +175,10 @@ def main(argv=None):
     if args.steps < 1:
         raise InputError(f"--steps is {args.steps}; replay at least the current user turn")
     budget, judge, fixtures = budget_of(args), judge_of(args), load_fixtures(args.fixtures)
-    room = available({"budget": budget | {"context_limit": args.window or budget["context_limit"]}})
+    window = budget["context_limit"] if args.window is None else args.window
+    if window < budget["context_limit"]:
+        raise InputError(f"--window is {window}; give the reference at least the budget's {budget['context_limit']} tokens")
+    room = available({"budget": budget | {"context_limit": window}})
     counter = tokenizer.counter()
     refuse_control_tokens(fixtures, counter.control_token)
     compactor = find_compactor(args.compactor, args.model)
@@ -194,7 +199,7 @@ def main(argv=None):
         "judge": judge.about() if judge else None,
         "budget": budget,
         "keep_share": args.keep_share,
-        "window": args.window or budget["context_limit"],
+        "window": window,
         "steps": args.steps,
         "counter": counter.profile(),
         "fixtures": {"conversations": len(fixtures), "sha256": fixtures_hash(fixtures)},

@@ -5,7 +5,8 @@ Does not compact or compare (replay.py). The loop itself is modelkit.tools.run_a
 
 agent  (task, transcript) -> {"kind": "call", "tool", "args"} or {"kind": "final", "text"}; task is {"messages",
        "tools"}: the request so far, the user's message last, and the tool declarations; transcript as in modelkit.tools
-run    {"calls": [[name, arguments], ...], "answers": [text or None, ...], "checks": {item id: verdict}}
+run    {"calls": [[name, arguments], ...], "answers": [text or None, ...], "checks": {item id: verdict}, "probe_calls":
+       {item id: calls}}: calls and answers are those of the user turns; an accepted trace has no probe_calls
 """
 
 import json
@@ -74,7 +75,7 @@ def declarations(tools):
 def go_on(messages, later, items, fixture, agent, judge):
     """The run of an agent from `messages`: the user turns `later`, then each item's probe from the state after them."""
     tools = recorded_tools(fixture["history"])
-    calls, answers, checks = [], [], {}
+    calls, answers, checks, probe_calls = [], [], {}, {}
     for number, user in enumerate([None, *later]):
         if number:
             messages = [*messages, {"role": "user", "content": user}]
@@ -85,10 +86,10 @@ def go_on(messages, later, items, fixture, agent, judge):
     for item in items:
         asked = [*messages, {"role": "user", "content": item["probe"]}]
         found = run_agent({"messages": asked, "tools": declarations(tools)}, agent, tools, STEPS)
-        calls += made(found)
+        probe_calls[item["id"]] = made(found)
         copies = getattr(agent, "extractive", False)
         checks[item["id"]] = grade(item, fixture["history"], found["answer"], judge, copies)
-    return {"calls": calls, "answers": answers, "checks": checks}
+    return {"calls": calls, "answers": answers, "checks": checks, "probe_calls": probe_calls}
 
 
 def grade(item, history, answer, judge, copies=False):
@@ -157,4 +158,5 @@ def recorded_run(fixture, turn, steps, items):
         "calls": calls,
         "answers": [one["assistant"] for one in turns],
         "checks": {item["id"]: "accepted" for item in items},
+        "probe_calls": None,
     }

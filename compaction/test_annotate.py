@@ -2,6 +2,8 @@
 
 import io
 import json
+import subprocess
+import sys
 import tempfile
 import unittest
 from contextlib import redirect_stderr, redirect_stdout
@@ -11,6 +13,8 @@ from compaction import annotate, rank_sessions
 from compaction.classify import TUNED_ON, classify
 from compaction.fixtures import load_fixtures
 from compaction.recorded import read_conversation
+
+ROOT = Path(__file__).parent.parent
 
 
 def found_in(user="Hello there.", assistant="Fine.", later=()):
@@ -142,6 +146,50 @@ class Annotating(unittest.TestCase):
         draft = annotate.propose(self.conversation)
         with redirect_stdout(io.StringIO()), self.assertRaises(StopIteration):
             annotate.review(draft, self.fixture, self.rejected, lambda prompt: next(lines))
+        self.assertEqual(len(load_fixtures([self.fixture])[0]["must_survive"]), 1)
+
+    def test_a_file_that_is_no_fixture_or_no_draft_is_refused_before_anything_is_asked(self):
+        draft = annotate.propose(self.conversation)
+        path = self.folder / "draft.json"
+        for wrong in ([], {}, {"conversation_id": "small"}, {**draft, "must_survive": []}, "text"):
+            self.fixture.write_text(json.dumps(wrong))
+            with self.subTest(fixture=wrong), self.assertRaises(ValueError):
+                annotate.review(draft, self.fixture, self.rejected, lambda prompt: self.fail("was asked"))
+        for wrong in (
+            [],
+            {**draft, "proposals": {}},
+            {**draft, "proposals": [1]},
+            {**draft, "proposals": [{**draft["proposals"][0], "turn": "1"}]},
+            {**draft, "history": [{"user": 1}]},
+            {**draft, "history": []},
+            {**draft, "conversation_id": 5},
+            {**draft, "turns": 3},
+            {**draft, "compactions_expected": "2"},
+        ):
+            path.write_text(json.dumps(wrong))
+            with self.subTest(draft=wrong), self.assertRaises(ValueError):
+                annotate.read_draft(path)
+
+    def test_killed_in_the_middle_it_keeps_every_decision_and_goes_on_from_there(self):
+        draft = self.folder / "draft.json"
+        draft.write_text(json.dumps(annotate.propose(self.conversation)))
+        argv = [sys.executable, "-m", "compaction.annotate", "review", str(draft), "--fixture", str(self.fixture)]
+
+        def answer(*lines, until):
+            """Type these lines, read until a text is shown, and kill."""
+            with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT, text=True) as review:
+                review.stdin.write("".join(f"{line}\n" for line in lines))
+                review.stdin.flush()
+                shown = ""
+                while until not in shown:
+                    shown += review.stdout.read(1) or self.fail(shown)
+                review.kill()
+            return shown
+
+        answer("c", "May it push?", "No.", "r", until="3 of 3")
+        self.assertEqual(len(load_fixtures([self.fixture])[0]["must_survive"]), 1)
+        self.assertEqual(len(self.rejected.read_text().splitlines()), 1)
+        self.assertIn("I'll write it on Monday.", answer(until="[c]onfirm"))
         self.assertEqual(len(load_fixtures([self.fixture])[0]["must_survive"]), 1)
 
     def test_a_control_character_of_a_recorded_text_does_not_reach_the_terminal(self):

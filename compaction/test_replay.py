@@ -55,8 +55,8 @@ class Pairs(unittest.TestCase):
     def test_what_the_agent_does_when_it_forgot_is_a_call_that_the_reference_did_not_make(self):
         found = row(*ALL[1:])
         self.assertTrue(found["calls_differ"])
-        self.assertEqual(found["compacted_run"]["calls"], [["proceed", {"item": "small-1"}]])
-        self.assertEqual(found["reference_run"]["calls"], [])
+        self.assertEqual(found["compacted_run"]["probe_calls"]["small-1"], [["proceed", {"item": "small-1"}]])
+        self.assertEqual(found["reference_run"]["probe_calls"]["small-1"], [])
 
     def test_the_sum_holds_both_numbers_the_exact_test_and_what_to_read(self):
         rows = [row(*ALL), *[row(*ALL[1:]) | {"conversation_id": f"c{n}"} for n in range(6)]]
@@ -106,6 +106,13 @@ class Reference(unittest.TestCase):
         self.assertEqual(found["reference_run"]["answers"], [small_fixture()["history"][8]["assistant"]])
         self.assertEqual([item for item, one in found["pairs"].items() if one == "lost"], ["small-1"])
 
+    def test_calls_to_a_probe_are_not_held_against_a_trace_that_was_never_asked(self):
+        self.assertFalse(row(*ALL[1:], room=30)["calls_differ"])
+        reads = lambda task, transcript: (  # noqa: E731
+            {"kind": "final", "text": "ok"} if transcript else {"kind": "call", "tool": "read", "args": {"path": "x"}}
+        )
+        self.assertTrue(row(*ALL, room=30, agent=reads)["calls_differ"])
+
     def test_the_report_says_how_many_were_of_either_kind(self):
         found = summarize([row(*ALL), row(*ALL, room=30), row(*ALL, room=30)])
         self.assertEqual(found["references"], {"run": 1, "accepted_trace": 2})
@@ -144,6 +151,11 @@ class Shipped(unittest.TestCase):
         self.assertEqual(found["items"]["p"], mcnemar(len(gone), 0))
         self.assertEqual(found["references"], {"run": len(load_fixtures()), "accepted_trace": 0})
         self.assertIn("exact McNemar p", err)
+
+    def test_a_reference_has_at_least_the_windows_of_what_it_is_the_reference_of(self):
+        for window in ("0", "-1", "4095"):
+            with self.subTest(window), self.assertRaisesRegex(ValueError, "--window is"):
+                self.run_main("--compactor", "recent", "--window", window)
 
     def test_at_the_shipped_budget_every_reference_is_the_accepted_trace(self):
         report, err = self.run_main("--compactor", "recent")
