@@ -92,6 +92,8 @@ def write_bytes(path, data):
     path = Path(path)
     temporary = None
     try:
+        if path.exists() and not path.is_file():  # moved over a device such as /dev/null, a file would take its place
+            raise InputError(f"{path}: is no file that can be replaced; choose another place")
         handle, temporary = tempfile.mkstemp(prefix=path.name + ".", suffix=".part", dir=path.parent)
         with open(handle, "wb") as file:
             file.write(data)

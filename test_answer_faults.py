@@ -240,6 +240,9 @@ class Replies(unittest.TestCase):
         ):
             with self.subTest(counts):
                 self.assertEqual(self.kind(read_stream, {**self.LAST, **counts}), "bad_counts")
+        for counts in ({"prompt_eval_count": 1}, {"eval_count": 0}, {"eval_count": 96, "done_reason": "length"}):
+            data = json.dumps({**self.LAST, **counts}).encode()  # the least and the most that can be
+            self.assertEqual(read_stream(data, 1, 96)["answer"], "b")
         for end in (None, "load", "unload", 3, []):
             self.assertEqual(self.kind(read_stream, {**self.LAST, "done_reason": end}), "unknown_end")
         for done in (False, None, 1, "true"):

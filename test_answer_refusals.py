@@ -8,7 +8,7 @@ from unittest import mock
 import answer_journal
 from answer_http import ServerError
 from answer_journal import Journal
-from command import InputError
+from command import InputError, write_bytes
 from ollama_double import OllamaDouble
 from test_answer_record import Recording
 
@@ -97,11 +97,23 @@ class Refused(Recording):
     def test_a_place_that_holds_no_file_is_told_before_anything_is_asked(self):
         double, folder = self.double(), self.out.parent
         (folder / "folder").mkdir()
-        for out in ("", ".", "/", os.devnull, folder / "folder", folder / "nowhere" / "x.json"):
+        places = ["", ".", "/", folder / "folder", folder / "nowhere" / "x.json"]
+        if hasattr(os, "mkfifo"):  # in place of a device: as root, a mistake here would replace /dev/null itself
+            os.mkfifo(folder / "pipe")
+            places.append(folder / "pipe")
+        for out in places:
             with self.subTest(out):
                 status, _, _ = self.command(double, "--out", str(out))
                 self.assertIsInstance(status, InputError)
-        self.assertEqual((double.chats, [path.name for path in folder.iterdir()]), ([], ["folder"]))
+        self.assertEqual((double.chats, {path.name for path in folder.iterdir()} - {"pipe"}), ([], {"folder"}))
+
+    @unittest.skipUnless(hasattr(os, "mkfifo"), "no special files here")
+    def test_nothing_but_a_file_is_ever_replaced(self):
+        pipe = self.out.with_name("pipe")
+        os.mkfifo(pipe)
+        with self.assertRaisesRegex(InputError, "is no file"):
+            write_bytes(pipe, b"x")
+        self.assertEqual((pipe.is_fifo(), list(self.out.parent.iterdir())), (True, [pipe]))
 
     def test_other_models_that_are_loaded_are_told(self):
         double = self.double()
