@@ -106,9 +106,15 @@ def check_cost(case, chosen, question, count, budget, strategy):
 
 
 def as_sent(group):
-    """The messages of a group as they came, unless some of them had to be joined."""
+    """The messages of a group as they came, unless some had to be joined or a refusal was counted as its text."""
     read = between(group)
-    return group if len(read) == len(group) - 1 else [group[0], *read]
+    if len(read) == len(group) - 1 and not any(one.get("refusal") and not one.get("content") for one in group):
+        return group
+    calls = (call for message in group for call in message.get("tool_calls") or ())  # in the caller's form
+    return [group[0]] + [
+        {**message, "tool_calls": [next(calls) for _ in message["tool_calls"]]} if "tool_calls" in message else message
+        for message in read
+    ]
 
 
 def plain(message):

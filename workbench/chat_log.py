@@ -1,6 +1,6 @@
 """Make a case set, still to be labelled, of chat logs: JSON lines of OpenAI messages.
 
-Run:  not a script; `python -m workbench.import_cases chat traffic.jsonl` does.
+Run:  not a script; `python -m workbench.import_cases chat traffic.local.jsonl` does.
 
 A line is a conversation {"messages": [...]}, with "id" where it has one, or one message, with "conversation_id" where
 the file holds several conversations. The last user message becomes the question, the turns before it the history;
@@ -50,7 +50,8 @@ def read_conversation(name, messages):
         losses.append({"what": what, "where": name, "detail": detail})
 
     try:
-        front, groups = split_messages(sort_out(messages, lose))
+        kept, spoiled = sort_out(messages, lose)
+        front, groups = split_messages(kept)
         instructions = "\n\n".join(text_of(message).strip() for message in front)
         if len(groups) < 2:
             raise MessageError("fewer than two user messages: no history to choose from")
@@ -63,6 +64,8 @@ def read_conversation(name, messages):
     turns = []
     for number, group in enumerate(groups[:-1], 1):
         try:
+            if number in spoiled:
+                raise MessageError(spoiled[number])
             turns.append({"id": str(number), **turn_of(group)})
         except MessageError as error:
             lose("turn left out", f"turn {number}: {error}")
@@ -85,17 +88,19 @@ def read_conversation(name, messages):
 
 
 def sort_out(messages, lose):
-    """The messages that can stand in a turn; the others are told to `lose`."""
-    kept, started = [], False
+    """(the messages that can stand in a turn, {turn that holds another: why}); what stands in none goes to `lose`."""
+    kept, spoiled, started = [], {}, 0
     for number, message in enumerate(messages, 1):
         role = message.get("role") if isinstance(message, dict) else None
-        started = started or role == "user"
+        started += role == "user"
         if role in IN_FRONT and started:
             lose("message left out", f"message {number}: a system message after the first user message")
         elif role in ("assistant", "tool") and not started:
             lose("message left out", f"message {number}: role {role!r} before the first user message")
-        elif role not in (*IN_FRONT, "user", "assistant", "tool"):
-            lose("message left out", f"message {number}: role {role!r} is unknown")
-        else:
+        elif role in (*IN_FRONT, "user", "assistant", "tool"):
             kept.append(message)
-    return kept
+        elif started:
+            spoiled.setdefault(started, f"message {number}: role {role!r:.60} is unknown")
+        else:
+            lose("message left out", f"message {number}: role {role!r:.60} is unknown")
+    return kept, spoiled

@@ -2,11 +2,12 @@
 
 Run:  python -m workbench.import_cases locomo locomo10.json --budget 4096 > locomo.local.json
       python -m workbench.import_cases longmemeval longmemeval_s.json > longmemeval.local.json
-      python -m workbench.import_cases chat traffic.jsonl --mask > traffic.local.json
+      python -m workbench.import_cases chat traffic.local.jsonl --mask > traffic.local.json
 
 Standard output is the case set in its larger form; what was repaired or left out is counted and listed on standard
-error. A chat log has no labels: `python -m workbench.label_cases` adds them. Keep what you import out of commits
-(.gitignore leaves out *.local.json and *.local.jsonl): it is other people's words.
+error. Turns that hold the model's control tokens are left out too: no request could hold them. A chat log has no
+labels: `python -m workbench.label_cases` adds them. Keep what you import out of commits (.gitignore leaves out
+*.local.*): it is other people's words.
 """
 
 import argparse
@@ -15,8 +16,9 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from cases import check_set
+from cases import check_set, texts_in
 from command import InputError, dump, read_json, read_jsonl, run_command
+from tokenizer import TokenizerError, counter
 from workbench.chat_log import import_chat
 from workbench.locomo import import_locomo
 from workbench.longmemeval import import_longmemeval
@@ -50,6 +52,52 @@ def import_value(form, value, path, size):
     if form == "longmemeval":
         return import_longmemeval(value, path)
     return import_locomo(value, path, size)
+
+
+def without_control(histories, cases, control_token):
+    """(histories, cases, losses) without turns and questions that hold a control token: no request could hold them.
+
+    control_token  text -> the first control token of the model in it, or None
+    """
+    kept, gone, losses = {}, set(), []
+
+    def lose(what, where, token):
+        losses.append({"what": what, "where": where, "detail": f"holds the model's control token {token}"})
+
+    for name, turns in histories.items():
+        found = {turn["id"]: control_token("\n".join(texts_in(list(turn.values()))[0])) for turn in turns}
+        gone |= {(name, turn) for turn, token in found.items() if token}
+        for turn, token in found.items():
+            if token:
+                lose("turn left out", f"{name} {turn}", token)
+        kept[name] = [turn for turn in turns if not found[turn["id"]]]
+    left = []
+    for case in cases:
+        token = control_token("\n".join((case["instructions"], case["current"])))
+        lost = [fact["turn"] for fact in case["required"] if (case["history"], fact["turn"]) in gone]
+        if token:
+            lose("question left out", case["id"], token)
+        elif lost or not kept[case["history"]]:
+            detail = f"turn {lost[0]}, which it needs, is left out" if lost else "no turn of its history is left"
+            losses.append({"what": "question left out", "where": case["id"], "detail": detail})
+        else:
+            left.append(case)
+    return kept, left, losses
+
+
+def check_some(cases, losses, path):
+    """InputError, with the first thing that was lost, where no case is left."""
+    if not cases:
+        detail = f"; the first: {losses[0]['where']}: {losses[0]['detail']}" if losses else ""
+        raise InputError(f"{path}: nothing in it could be imported{detail}")
+
+
+def control_tokens():
+    """(text -> its first control token or None, why it cannot tell or None) of the prepared tokenizer."""
+    try:
+        return counter().control_token, None
+    except TokenizerError as error:
+        return lambda text: None, str(error)
 
 
 def tell(cases, losses, masked):
@@ -91,19 +139,22 @@ def main(argv=None):
     if args.mask:  # before anything is cut or compared, so that a fact and its turn change alike
         value, masked = mask_values(value)
     histories, cases, losses = import_value(args.format, value, args.file, args.utterances)
-    if not cases:
-        detail = f"; the first: {losses[0]['where']}: {losses[0]['detail']}" if losses else ""
-        raise InputError(f"{args.file}: nothing in it could be imported{detail}")
+    check_some(cases, losses, args.file)
     result = case_set(histories, cases, args.budget)
     if args.format != "chat":  # a chat log has no facts yet; workbench.label_cases checks the set that it writes
         check_set(result, args.file)
-    text = dump(result)
+    control_token, unknown = control_tokens()
+    histories, cases, found = without_control(result["histories"], result["cases"], control_token)
+    check_some(cases, losses + found, args.file)
+    text = dump(case_set(histories, cases, args.budget))
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
         raise InputError(f"{args.file}: a name holds half of a surrogate pair; write the whole character") from None
     sys.stdout.write(text)
-    tell(cases, losses, masked)
+    tell(cases, losses + found, masked)
+    if unknown:
+        print(f"not checked for the model's control tokens, which evaluate.py refuses: {unknown}", file=sys.stderr)
     return 0
 
 

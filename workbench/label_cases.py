@@ -2,10 +2,10 @@
 
 Run:  python -m workbench.label_cases traffic.local.json labelled.local.json
 
-For each case the question is shown with numbered candidates: sentences of the history that share rare words with it.
-Every answer is kept at once in a journal beside the output; stopped at any point, the same command goes on where it
-was. The output is written when you stop or finish, with the cases that have a required fact; the rest are counted.
---help tells what can be answered.
+For each case the question is shown with numbered candidates: sentences of the history that share rare words with it,
+then the newest others. Every answer is kept at once in a journal beside the output; stopped at any point, the same
+command goes on where it was. The output is written when you stop or finish, with the cases that have a required fact;
+the rest are counted. --help tells what can be answered.
 """
 
 import argparse
@@ -53,12 +53,12 @@ def sentences(history):
     return found
 
 
-def candidates(history, words, known=None):
-    """At most CANDIDATES sentences by BM25 of `words`, best first; the newest where no word is shared."""
-    known = known or sentences(history)
+def candidates(known, words, fill=True):
+    """At most CANDIDATES of the sentences `known`, by BM25 of `words`, best first; `fill`: then the newest others."""
     scores = Bm25Index([one["text"] for one in known]).scores(words)
     best = sorted((place for place, score in scores.items() if score > 0), key=lambda place: (-scores[place], -place))
-    return [known[place] for place in (best or range(len(known) - 1, -1, -1))][:CANDIDATES]
+    others = [place for place in range(len(known) - 1, -1, -1) if place not in set(best)] if fill else []
+    return [known[place] for place in [*best, *others][:CANDIDATES]]
 
 
 def read_answer(text, shown):
@@ -90,7 +90,7 @@ def label(case, history, ask, say):
     """Walk one case: {"required", "stale"} as chosen, or "undo" or "stop"."""
     chosen = {"required": list(case["required"]), "stale": list(case["stale"])}
     known = sentences(history)
-    shown = candidates(history, case["current"], known)
+    shown = candidates(known, case["current"])
     say(f"\n{visible(case['id'])}\nquestion: {visible(case['current'], 600)}")
     show(shown, say)
     while True:
@@ -112,7 +112,10 @@ def label(case, history, ask, say):
             for message in turn_messages(turn):
                 say(f"  {message['role']}: {visible(message.get('content') or '', 4000)}")
         elif kind == "search":
-            shown = candidates(history, value, known)
+            found = candidates(known, value, fill=False)
+            shown = found or shown
+            if not found:
+                say("no sentence has such a word; the candidates stay")
             show(shown, say)
         else:
             other = "stale" if kind == "required" else "required"

@@ -9,6 +9,7 @@ turn   {"user", "assistant"} and "messages" for what happened in between; argume
 import json
 
 IN_FRONT = ("system", "developer")
+UNREAD = ("function_call", "audio")  # what a message may hold beside text: older calls, sound
 
 
 class MessageError(ValueError):
@@ -39,17 +40,20 @@ def split_messages(messages):
 
 
 def text_of(message):
-    """The text of a message: a string, or the text parts of a list, an empty line between them."""
-    content = message.get("content")
+    """The text of a message: a string, or the text parts of a list, an empty line between them; else its refusal."""
+    if other := [field for field in UNREAD if message.get(field)]:
+        raise MessageError(f"a message with {other[0]!r}, which is no text and no tool call, cannot be counted")
+    content = message.get("content") or message.get("refusal")
     if content is None or isinstance(content, str):
         return whole(content or "")
     if not isinstance(content, list) or not all(isinstance(part, dict) for part in content):
         raise MessageError(f"content {content!r:.60} is neither text nor a list of parts")
-    if other := [part.get("type") for part in content if part.get("type") != "text"]:
-        raise MessageError(f"a content part of type {other[0]!r}, which is no text, cannot be counted")
-    if not all(isinstance(part.get("text"), str) for part in content):
+    if other := [part.get("type") for part in content if part.get("type") not in ("text", "refusal")]:
+        raise MessageError(f"a content part of type {other[0]!r:.60}, which is no text, cannot be counted")
+    texts = [part.get(part["type"]) for part in content]
+    if not all(isinstance(text, str) for text in texts):
         raise MessageError("a text part without a text")
-    return whole("\n\n".join(part["text"] for part in content))
+    return whole("\n\n".join(texts))
 
 
 def whole(text):

@@ -43,6 +43,21 @@ class Chosen(unittest.TestCase):
     def test_with_room_for_all_everything_comes_back_as_it_came(self):
         self.assertEqual(self.chosen(10_000, "recent"), PAST)
 
+    def test_joined_messages_keep_their_calls_in_the_callers_form(self):
+        split = [*PAST[:2], {"role": "assistant", "content": "I look."}, {**PAST[2], "content": ""}, *PAST[3:]]
+        (call,) = [one for one in self.chosen(10_000, "recent", split) if one.get("tool_calls")]
+        self.assertEqual(call, {"role": "assistant", "content": "I look.", "tool_calls": [CALL]})
+
+    def test_a_refusal_is_sent_as_the_text_that_was_counted(self):
+        refused = [*PAST[:-2], {"role": "assistant", "content": None, "refusal": "I cannot."}, PAST[-1]]
+        got = self.chosen(10_000, "recent", refused)
+        self.assertEqual(got[-2], {"role": "assistant", "content": "I cannot."})
+
+    def test_a_call_of_the_older_form_is_refused_not_left_uncounted(self):
+        older = {"role": "assistant", "content": None, "function_call": {"name": "look", "arguments": "{}"}}
+        with self.assertRaises(MessageError):
+            self.chosen(10_000, "recent", [*PAST[:-2], older, PAST[-1]])
+
     def test_a_call_and_its_result_come_or_stay_together(self):
         for budget in range(10, 80):
             got = self.chosen(budget)

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from cases import check_set
 from command import InputError, status_of
-from workbench.import_cases import case_set, main
+from prepare import folder
+from workbench.import_cases import case_set, main, without_control
 from workbench.locomo import import_locomo
 from workbench.longmemeval import import_longmemeval
 
@@ -229,12 +230,45 @@ class ChatLogs(unittest.TestCase):
             "picture": {"content": [{"type": "image_url", "image_url": {}}]},
             "half a character": {"content": "x \ud800"},
             "a part without text": {"content": [{"type": "text"}]},
+            "a call of the older form": {"content": None, "function_call": {"name": "look", "arguments": "{}"}},
+            "sound": {"content": None, "audio": {"id": "a1"}},
+            "a role of another kind": {"role": "function", "name": "look", "content": "disk full"},
         }.items():
             with self.subTest(name):
-                messages = [*CHAT[:2], {"role": "assistant", **change}, *CHAT[3:]]
+                messages = [*CHAT[:2], {"role": "assistant", **change}, *CHAT[4:]]
                 status, out, err = self.imported({"messages": messages})
                 self.assertEqual((status, len(json.loads(out)["histories"]["conversation-1"])), (0, 1))
                 self.assertIn("1 times turn left out:", err)
+
+    def test_a_refusal_is_what_the_assistant_said(self):
+        part = {"type": "refusal", "refusal": "I cannot."}
+        for said in ({"content": None, "refusal": "I cannot."}, {"content": [part]}):
+            with self.subTest(said=said):
+                _, out, _ = self.imported({"messages": [CHAT[1], {"role": "assistant", **said}, CHAT[-2]]})
+                self.assertEqual(json.loads(out)["histories"]["conversation-1"][0]["assistant"], "I cannot.")
+
+    @unittest.skipUnless((folder() / "tokenizer.json").exists(), "the tokenizer is not prepared: python prepare.py")
+    def test_a_control_token_in_one_conversation_does_not_spoil_the_set(self):
+        token = "<turn|>"
+        talks = {
+            "turn": [{"role": "user", "content": f"Say {token}"}, {"role": "assistant", "content": "No."}, *CHAT[1:]],
+            "call": [*CHAT[:3], {**CHAT[3], "content": token}, *CHAT[4:]],
+            "question": [*CHAT[:-2], {"role": "user", "content": token}],
+            "whole": CHAT,
+        }
+        status, out, err = self.imported(*({"id": name, "messages": said} for name, said in talks.items()))
+        made = json.loads(out)
+        self.assertEqual((status, list(made["histories"])), (0, ["turn", "call", "whole"]))
+        self.assertEqual([len(turns) for turns in made["histories"].values()], [2, 1, 2])
+        self.assertNotIn(token, out)
+        self.assertIn("2 times turn left out:", err)
+        self.assertIn("1 times question left out:", err)
+
+    def test_evidence_in_a_turn_that_is_left_out_takes_its_question_along(self):
+        histories, cases, _ = import_locomo(locomo([question(["D1:1"]), question(["D2:1"])]), "file")
+        turns, left, losses = without_control(histories, cases, lambda text: "red" if "red" in text else None)
+        self.assertEqual(([case["id"] for case in left], len(turns["one"])), (["one-1"], 2))
+        self.assertEqual([loss["what"] for loss in losses], ["turn left out", "question left out"])
 
     def test_a_log_with_nothing_to_import_is_an_error_and_writes_nothing(self):
         for lines in ([{"messages": CHAT[:2]}], [], [{"messages": []}], [3], [{"messages": CHAT, "id": "a"}] * 2):

@@ -11,7 +11,7 @@ from unittest import mock
 
 from cases import load_cases
 from command import InputError, status_of
-from workbench.label_cases import candidates, main, read_answer
+from workbench.label_cases import candidates, main, read_answer, sentences
 from workbench.terminal import visible
 
 HISTORY = [
@@ -140,12 +140,13 @@ class Terminal(unittest.TestCase):
     def test_search_and_the_whole_turn(self):
         _, dialogue, _ = self.answer("/weather", "t 1", "1", "")
         self.assertIn("  user: We chose Redis. The weather is fine.", dialogue)
+        self.assertIn("no sentence has such a word", self.answer("/zebra")[1])
         self.assertEqual(self.facts()["one"][0], [{"turn": "1", "text": "The weather is fine."}])
 
 
 class Answers(unittest.TestCase):
     def test_what_can_be_read_and_what_cannot(self):
-        shown = candidates(HISTORY, "queue")
+        shown = candidates(sentences(HISTORY), "queue", fill=False)
         self.assertEqual([one["text"] for one in shown], ["The queue moves.", "Use RabbitMQ for the queue now."])
         self.assertEqual(read_answer("1, 2", shown)[0], "required")
         self.assertEqual(read_answer("s1", shown)[0], "stale")
@@ -154,7 +155,12 @@ class Answers(unittest.TestCase):
                 read_answer(text, shown)
 
     def test_without_shared_words_the_newest_are_proposed(self):
-        self.assertEqual(candidates(HISTORY, "zebra")[0]["text"], "The queue moves.")
+        self.assertEqual(candidates(sentences(HISTORY), "zebra")[0]["text"], "The queue moves.")
+
+    def test_a_statement_that_shares_no_word_is_proposed_after_those_that_do(self):
+        shown = [one["text"] for one in candidates(sentences(HISTORY), "weather")]
+        self.assertEqual(shown[0], "The weather is fine.")
+        self.assertEqual(sorted(shown), sorted(one["text"] for one in sentences(HISTORY)))
 
     def test_text_cannot_steer_the_terminal(self):
         self.assertNotIn("\x1b", visible("\x1b[2J red"))
