@@ -191,6 +191,9 @@ def status_of(main, argv=None):
         return told(error, 2)
     except KeyboardInterrupt:
         return told("stopped", 130)
+    except ModuleNotFoundError as error:
+        remedy = "run it with the one of the virtual environment, or: python -m pip install -r requirements.txt"
+        return told(f"this Python ({sys.executable}) has no module {error.name}; {remedy}", 2)
     except OutputError as error:
         if isinstance(error.args[0], BrokenPipeError):
             return 0

@@ -89,6 +89,11 @@ class Statuses(unittest.TestCase):
             self.assertEqual(status, 2)
             self.assertIn("Traceback", told)
 
+    def test_a_package_that_is_not_installed_is_a_traceback(self):
+        status, told = self.status_and_told(ModuleNotFoundError("No module named 'x'", name="x"))
+        self.assertEqual((status, told.count("\n")), (2, 1))
+        self.assertRegex(told, r"this Python \(.+\) has no module x; .*requirements.txt")
+
     def test_a_stop_by_the_user_is_a_failure(self):
         self.assertEqual(self.status_and_told(KeyboardInterrupt())[0], 130)
 
