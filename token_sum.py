@@ -137,6 +137,8 @@ class TokenSum:
         """Tokenise together the messages that were not seen before. One whose text is acted on stays None."""
         keys = dict.fromkeys((message["role"], message["content"]) for message in messages)
         new = [key for key in keys if key not in self._plain]
+        if not new:
+            return
         safe = [key for key in new if not any(mark in key[1] for mark in self._acted_on)]
         texts = [self._openings[role] + (text.strip() if self._strips else text) for role, text in safe]
         costs = {key: length + self._closings[key[0]] for key, length in zip(safe, self._lengths(texts))}

@@ -160,10 +160,20 @@ def hybrid(dense, lexical):
     return [one + other for one, other in zip(unit_scale(dense), unit_scale(lexical))]
 
 
+def words_and_pairs(text):
+    """(set of `tokens`, set of adjacent pairs of them) of a text."""
+    found = tokens(text)
+    return set(found), set(zip(found, found[1:]))
+
+
+def shared_score(one, other):
+    """Shared words + 3 x shared adjacent pairs of two texts' words_and_pairs."""
+    return len(one[0] & other[0]) + 3 * len(one[1] & other[1])
+
+
 def rerank_score(query, chunk):
     """Shared words + 3 x shared adjacent pairs, of `tokens`, each counted once."""
-    asked, said = tokens(query), tokens(chunk)
-    return len(set(asked) & set(said)) + 3 * len(set(zip(asked, asked[1:])) & set(zip(said, said[1:])))
+    return shared_score(words_and_pairs(query), words_and_pairs(chunk))
 
 
 def rerank(query, shortlist):

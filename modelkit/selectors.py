@@ -16,7 +16,7 @@ from math import fsum
 from modelkit.fills import fill_dated, fill_messages, unit_text, units
 from modelkit.fuse import fused, products, unit_vectors
 from modelkit.near import NearIndex
-from modelkit.retrieval import Bm25Index, embed, rerank_score
+from modelkit.retrieval import Bm25Index, embed, shared_score, words_and_pairs
 from strategies import fill, per_history, turn_text
 
 SHORTLIST = 20  # turns that `rerank` looks at
@@ -28,16 +28,22 @@ def bm25(case, unit="turn"):
 
 
 def dense(case, unit="turn"):
-    """The cosine of the question's and the texts' embeddings (retrieval.embed, hashed words): {number: score}."""
-    asked = [(place, value) for place, value in enumerate(embed(case["current"])) if value]
-    return {number: fsum(value * vector[place] for place, value in asked)  # of length one or nil: it is the cosine
-            for number, vector in enumerate(_embedded(case["history"], unit))}
+    """The cosine of the question's and the texts' embeddings (retrieval.embed, hashed words): {number: score}.
+
+    The vectors are of length one or nil, so their product is the cosine; texts that share no bucket are left out.
+    """
+    by_place, products = _embedded(case["history"], unit), {}
+    for place, value in enumerate(embed(case["current"])):
+        if value:
+            for number, weight in by_place[place]:
+                products.setdefault(number, []).append(value * weight)
+    return {number: fsum(found) for number, found in products.items()}
 
 
 def rerank(case, unit="turn"):
     """Of the SHORTLIST best by BM25, the words and adjacent pairs of words shared with the question."""
-    texts = _texts(case["history"], unit)
-    return {number: rerank_score(case["current"], texts[number]) for number in best_first(bm25(case, unit))[:SHORTLIST]}
+    asked, said = words_and_pairs(case["current"]), _words_and_pairs(case["history"], unit)
+    return {number: shared_score(asked, said[number]) for number in best_first(bm25(case, unit))[:SHORTLIST]}
 
 
 def near(case, unit="turn"):
@@ -79,8 +85,18 @@ def _near_index(history, unit):
 
 
 @per_history
+def _words_and_pairs(history, unit):
+    return [words_and_pairs(text) for text in _texts(history, unit)]
+
+
+@per_history
 def _embedded(history, unit):
-    return [embed(text) for text in _texts(history, unit)]
+    """By bucket, the texts that have something in it: [(number, weight), ...]."""
+    vectors = [embed(text) for text in _texts(history, unit)]
+    return [
+        [(number, vector[place]) for number, vector in enumerate(vectors) if vector[place]]
+        for place in range(len(embed("")))
+    ]
 
 
 @per_history
