@@ -218,7 +218,8 @@ class Replies(unittest.TestCase):
         return caught.exception.kind
 
     def test_a_stream_of_another_shape(self):
-        for odd in (3, "text", [], True, None, {"content": 3}, {"thinking": ["x"]}, {"tool_calls": 3}, {"tool_calls": [3]}):
+        fields = {"content": 3}, {"thinking": ["x"]}, {"tool_calls": 3}, {"tool_calls": [3]}
+        for odd in (3, "text", [], True, None, *fields):
             for parts in ([{"message": odd}, self.LAST], [{**self.LAST, "message": odd}]):
                 with self.subTest(odd):
                     self.assertEqual(self.kind(read_stream, *parts), "unreadable_reply")
