@@ -173,9 +173,9 @@ def read_draft(path):
     whole = isinstance(draft, dict) and all(field in draft for field in fields) and isinstance(draft["proposals"], list)
     if not whole or not all(map(is_proposal, draft["proposals"])):
         raise InputError(f"{path}: is no draft; make one with: python -m compaction.annotate propose")
-    conversation = read_conversation(path)  # the history as strictly as a fixture's, before a person spends time on it
-    if draft["turns"] != len(conversation["history"]):
-        raise InputError(f"{path}: turns is {draft['turns']!r}, the history has {len(conversation['history'])}; correct it")
+    held = len(read_conversation(path)["history"])  # as strictly as a fixture, before a person spends time on it
+    if draft["turns"] != held:
+        raise InputError(f"{path}: turns is {draft['turns']!r}, the history has {held}; correct it")
     return draft
 
 

@@ -1,6 +1,6 @@
 """Check whether a compactor keeps what must survive, and whether a change to it is safe.
 
-Run:  python -m compaction.check --compactor notes --against recent
+Run:  python -m compaction.check --compactor notes --against recent > result.json
 The result is JSON on standard output, a table for a person on standard error.
 
 Exit status  with --against: 0 safe, 1 blocked; without: 0 compliant, 1 not; --require compliant asks for both.
@@ -32,7 +32,7 @@ from strategies import available
 def arguments(argv):
     parser = argparse.ArgumentParser(
         description=__doc__.splitlines()[0],
-        epilog="example: python -m compaction.check --compactor notes --against recent",
+        epilog="example: python -m compaction.check --compactor notes --against recent > result.json",
     )
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--compactor", metavar="NAME", help="recent, notes, ledger, summary or module:function")
@@ -55,11 +55,13 @@ def arguments(argv):
     parser.add_argument(
         "--extractive", action="store_true", help="the system that recorded --contexts only copies text"
     )
+    parser.add_argument("--against-extractive", action="store_true", help="the same of contexts given to --against")
     parser.add_argument("--model", type=Path, metavar="FILE", help="model block for the summary compactor")
     parser.add_argument("--gates", type=Path, metavar="FILE", help="JSON of gates that differ from the default")
     parser.add_argument("--require", choices=["compliant"], help="with --against: every gate must be met too")
     parser.add_argument("--task-success", type=float, metavar="RATE", help="success rate of your own task runs")
     parser.add_argument("--task-runs", type=int, metavar="N", help="how many runs that rate was measured on")
+    parser.add_argument("--task-drop", type=float, metavar="D", help="a drop in that rate that you would want to see")
     parser.add_argument(
         "--record",
         nargs="?",
@@ -74,7 +76,7 @@ def main(argv=None):
     args = arguments(argv)
     if args.record and not Path(args.record).absolute().parent.is_dir():  # not after an hour of a judge's answers
         raise InputError(f"{args.record}: there is no such folder to record in; make it or name another file")
-    success = task_success(args.task_success, args.task_runs)
+    success = task_success(args.task_success, args.task_runs, args.task_drop)
     fixtures = load_fixtures(args.fixtures)
     setting = {
         "fixtures": fixtures,
@@ -83,17 +85,16 @@ def main(argv=None):
         "gates": read_gates(args.gates) if args.gates else GATES,
         "judge": judge_of(args),
         "model": args.model,
-        "extractive": args.extractive,
     }
     counter = tokenizer.counter()
     refuse_control_tokens(fixtures, counter.control_token)
     report = {
-        "candidate": measured(args.compactor or args.contexts, setting, counter),
+        "candidate": measured(args.compactor or args.contexts, setting, counter, args.extractive),
         "task_success": success,
         "code": code_hashes(),
     }
     if args.against:
-        report["incumbent"] = measured(against(args.against), setting, counter)
+        report["incumbent"] = measured(against(args.against), setting, counter, args.against_extractive)
         report["comparison"] = comparison.compare(report["candidate"], report["incumbent"])
     print(table.render(report), file=sys.stderr)
     if args.record is not None:
@@ -107,15 +108,15 @@ def against(text):
     return Path(text) if text.endswith((".jsonl", ".json")) else text
 
 
-def measured(what, setting, counter):
-    """The result for a compactor's name, a file of contexts or a recorded result."""
+def measured(what, setting, counter, extractive):
+    """The result for a compactor's name, a file of contexts (`extractive` or not) or a recorded result."""
     if isinstance(what, Path) and what.suffix == ".json":
         return read_result(what)
     fixtures, judge = setting["fixtures"], setting["judge"]
     left_out = {"unplaced": 0, "unannotated": 0}
     if isinstance(what, Path):
         contexts, left_out = read_contexts(what, fixtures, counter.count)
-        about = {"name": what.name, "extractive": setting["extractive"], "sha256": file_hash(what)}
+        about = {"name": what.name, "extractive": extractive, "sha256": file_hash(what)}
     else:
         about = find_compactor(what, setting["model"])
         function = about.pop("function")
@@ -177,14 +178,14 @@ def refuse_control_tokens(fixtures, control_token):
                     )
 
 
-def task_success(rate, runs):
+def task_success(rate, runs, drop=None):
     """`resolution` of the user's own success rate, or None where none was given."""
-    if rate is None and runs is None:
+    if rate is None and runs is None and drop is None:
         return None
     if rate is None or runs is None:
-        raise InputError("--task-success and --task-runs go together; give both or neither")
+        raise InputError("--task-success and --task-runs go together, --task-drop with both; give them or none")
     try:
-        return resolution(rate, runs)
+        return resolution(rate, runs, drop)
     except ValueError as error:
         raise InputError(str(error)) from None
 

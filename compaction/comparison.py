@@ -58,8 +58,9 @@ def identity(result):
 
 
 def compare(candidate, incumbent):
-    """{"decision": "safe" | "blocked" | "not decided", "rows", "changed", "unpaired", "missing_verdicts"} of two results.
+    """{"decision", "rows", "changed", "unpaired", "missing_verdicts"} of two results.
 
+    decision: "safe", "blocked" or "not decided", which it is too where a conversation has no context on either side.
     unpaired: decisions whose item has none at the compaction of the same number on the other side; rows count them.
     """
     check_comparable(candidate, incumbent)

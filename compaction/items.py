@@ -72,7 +72,7 @@ def standing(item, history, texts):
         }
         for text in texts:
             for start in stands(literal, text):
-                if not polarity or negated(sentence_before(text, start)) in polarity:
+                if negated(sentence_before(text, start)) in polarity:
                     return sentence_at(text, start), None
                 turned = turned or sentence_at(text, start)
     return None, turned

@@ -188,10 +188,12 @@ def read_verdicts(path):
 def read_card(path, identity):
     """The card in a file, as judge_check.py prints it, if it is this judge's; InputError otherwise."""
     card = read_json(path)
-    figures = card.get("agreement") if isinstance(card, dict) else None
-    kappa = card.get("kappa") if isinstance(card, dict) else None
-    counts = [figures.get(field) for field in ("right", "judged", "unjudged")] if isinstance(figures, dict) else [None]
-    if "judge" not in (card or ()) or not all(type(one) is int for one in counts) or type(kappa) not in (float, type(None)):
+    try:
+        counts = [card["agreement"][field] for field in ("right", "judged", "unjudged")]
+        whole = all(type(one) is int for one in counts) and type(card["kappa"]) in (float, type(None)) and "judge" in card
+    except (KeyError, TypeError):
+        whole = False
+    if not whole:
         raise InputError(f"{path}: is no card; make one with judge_check.py")
     if card["judge"] != identity:
         raise InputError(f"{path}: is the card of {card['judge']!r}, not of {identity!r}; measure this judge")

@@ -21,6 +21,7 @@ from compaction.check import refuse_control_tokens, refuse_too_few
 from compaction.fixtures import SHIPPED, load_fixtures
 from compaction.growth import BUDGET, KEEP_SHARE, grow
 from compaction.items import RETAINED, UNKNOWN
+from compaction.judge import judge_quality
 from compaction.model_ask import kept, pinned_model
 from compaction.options import add_budget, add_judge, budget_of, code_hash, find_compactor, judge_of, load_function
 from compaction.replay_agent import go_on, model_agent, recorded_run
@@ -119,6 +120,8 @@ def table(report):
             f"{name}: {one['lost']} lost, {one['gained']} gained of {one['pairs']} pairs ({one['unknown']} "
             f"unknown), exact McNemar p = {one['p']:.3g}"
         )
+    if report["judge"]:
+        lines.append(f"judge: {judge_quality(report['judge']['card'])}")
     lines.append(f"tool calls differ in {found['calls_differ']} conversations")
     lines += [
         f"read {one['conversation_id']}: lost {', '.join(one['lost']) or 'none'}; gained "
@@ -177,7 +180,8 @@ def main(argv=None):
     budget, judge, fixtures = budget_of(args), judge_of(args), load_fixtures(args.fixtures)
     window = budget["context_limit"] if args.window is None else args.window
     if window < budget["context_limit"]:
-        raise InputError(f"--window is {window}; give the reference at least the budget's {budget['context_limit']} tokens")
+        least = budget["context_limit"]
+        raise InputError(f"--window is {window}; give the reference at least the budget's {least} tokens")
     room = available({"budget": budget | {"context_limit": window}})
     counter = tokenizer.counter()
     refuse_control_tokens(fixtures, counter.control_token)

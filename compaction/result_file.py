@@ -37,8 +37,8 @@ CODE = (  # what decides a figure
 SIDES = ("candidate", "incumbent")
 OF_ITEM = ("conversation_id", "item", "class", "tags")
 NEEDED = (
-    *("compactor", "budget", "keep_share", "gates", "counter", "fixtures", "judge", "compliant", "rows", "difficulties"),
-    *("compactions", "uncovered", "opaque", "left_out", "never_checked", "missing_verdicts", "items"),
+    *("compactor", "budget", "keep_share", "gates", "counter", "fixtures", "judge", "compliant", "rows"),
+    *("difficulties", "compactions", "uncovered", "opaque", "left_out", "never_checked", "missing_verdicts", "items"),
 )
 
 
@@ -68,9 +68,9 @@ def pack(result):
 
 def unpack(result):
     """The result with its decisions one by one again: `pack` turned round, but for their order."""
-    unknown = {verdict for item in result["items"] for verdict in item["verdicts"].values()} - {*RETAINED, *JUDGED, *UNKNOWN}
-    if unknown:
-        raise ValueError(f"{min(unknown)!r} is no verdict")
+    verdicts = {verdict for item in result["items"] for verdict in item["verdicts"].values()}
+    if not verdicts <= {*RETAINED, *JUDGED, *UNKNOWN}:
+        raise ValueError(f"{sorted(verdicts)}: not all of these are verdicts")
     decisions = [
         {field: item[field] for field in OF_ITEM}
         | {

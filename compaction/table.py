@@ -4,6 +4,8 @@ Run:  not a script.
 Text from conversations is shown on one line, control characters made visible.
 """
 
+from collections import Counter
+
 from compaction.conversation import printable
 from compaction.fixtures import CLASSES
 
@@ -16,9 +18,10 @@ def render(report):
     lines = [heading(new, old), *row_lines(new, old, report.get("comparison"))]
     lines += [*difficulty_lines(new, old), ""]
     lines += changed_lines(report["comparison"]["changed"]) if old else lost_lines(new["lost"])
+    lines += ["", *(f"{side['compactor']['name']}: {lost_at(side['lost'])}" for side in (new, old))] if old else []
     notes = notes_on(new) + (["incumbent: " + line for line in notes_on(old)] if old else [])
-    lines += ([""] + notes if notes else []) + [""] + answers(new, report.get("comparison")) + [success_line(report["task_success"])]
-    return "\n".join(lines)
+    lines += ["", *notes, ""] if notes else [""]
+    return "\n".join([*lines, *answers(new, report.get("comparison")), success_line(report["task_success"])])
 
 
 def heading(new, old):
@@ -93,8 +96,8 @@ def difficulty_lines(new, old):
         if not (one["decisions"] or other and other["decisions"]):
             continue
         cells.append(
-            [one["tag"], f"{one['kept']} of {one['decisions']}", str(one["contradicted"])]
-            + ([f"{other['kept']} of {other['decisions']}", str(other["contradicted"])] if old else [])
+            [one["tag"], value({"row": "difficulty", **one}), str(one["contradicted"])]
+            + ([value({"row": "difficulty", **other}), str(other["contradicted"])] if old else [])
         )
     return ["", *columns(cells)] if len(cells) > 1 else []
 
@@ -123,6 +126,13 @@ def lost_lines(lost):
             f"{', '.join(one['verdicts'])} from compaction {one['first']} on"
         )
     return lines
+
+
+def lost_at(lost):
+    """How many items each compaction lost."""
+    counts = Counter(one["lost_at"] for one in lost)
+    places = ", ".join(f"{counts[number]} at compaction {number}" for number in sorted(counts))
+    return f"{len(lost)} items lost" + (f": {places}" if places else "")
 
 
 def shown(text):
@@ -175,8 +185,8 @@ def answers(new, compared):
         alone = compared["unpaired"]
         if any(alone.values()):
             lines.append(
-                f"compacted at other turns: {alone['candidate']} decisions of the candidate and {alone['incumbent']} of "
-                "the incumbent have no partner; rows count them, the list of changed items cannot"
+                f"compacted at other turns: {alone['candidate']} decisions of the candidate and {alone['incumbent']} "
+                "of the incumbent have no partner; rows count them, the list of changed items cannot"
             )
     missing = (compared or new)["missing_verdicts"]
     if any(missing.values()):
@@ -189,8 +199,9 @@ def answers(new, compared):
 def success_line(success):
     if success is None:
         return "task success: not given (--task-success RATE --task-runs N)"
+    needed = f"; a drop of {success['drop']:g} needs {success['needed']:,} runs" if "drop" in success else ""
     return (
         f"task success {success['rate']:.3f} over {success['n']} runs: standard error "
         f"{success['standard_error']:.3f}, 95% interval {success['low']:.2f} to {success['high']:.2f}; "
-        f"a drop below {success['smallest_drop']:.3f} cannot be seen"
+        f"a drop below {success['smallest_drop']:.3f} cannot be seen{needed}"
     )

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from compaction import annotate, rank_sessions
 from compaction.classify import TUNED_ON, classify
-from compaction.fixtures import load_fixtures
+from compaction.fixtures import CLASSES, load_fixtures
 from compaction.recorded import read_conversation
 
 ROOT = Path(__file__).parent.parent
@@ -48,7 +48,8 @@ class Rules(unittest.TestCase):
     def test_a_question_that_a_later_turn_answers_is_not_open(self):
         question = "Should we keep the old queue or drop it?"
         self.assertNotIn("open_question", [one[0] for one in found_in(question, later=["We drop the old queue."])])
-        self.assertIn("open_question", [one[0] for one in found_in(question, later=["What, keep the old queue or drop it?"])])
+        asked_again = found_in(question, later=["What, keep the old queue or drop it?"])
+        self.assertIn("open_question", [one[0] for one in asked_again])
 
     def test_a_name_is_proposed_where_it_first_stands(self):
         history = [
@@ -68,6 +69,16 @@ class Rules(unittest.TestCase):
         for name in ("constraint", "commitment", "open_question"):
             one = measured["held_out"]["classes"][name]
             self.assertGreaterEqual(one["found"], 0.7 * one["items"], name)
+
+
+    def test_the_readme_shows_what_is_measured(self):
+        measured = annotate.measure(load_fixtures())
+        halves = [measured[half]["classes"] for half in ("tuned", "held_out")]
+        readme = (Path(__file__).parent / "README.md").read_text(encoding="utf-8")
+        for name in CLASSES:
+            recall = [f"{half[name]['found']} of {half[name]['items']}" for half in halves]
+            precision = [f"{half[name]['right']} of {half[name]['proposals']}" for half in halves]
+            self.assertIn(" | ".join(["| " + name.replace("_", " "), *recall, *precision]), readme)
 
 
 class Annotating(unittest.TestCase):

@@ -11,7 +11,7 @@ from unittest import mock
 
 import tokenizer
 from command import read_json, status_of
-from compaction import check, result_file
+from compaction import check, result_file, table
 from compaction.doubles import CountsWords, prepared, small_fixture
 from compaction.fixtures import load_fixtures
 from compaction.options import file_hash
@@ -145,6 +145,17 @@ class Command(unittest.TestCase):
         self.assertEqual(report["candidate"]["opaque"], {"contexts": 1, "decisions": 4})
         self.assertEqual(report["candidate"]["rows"][0]["unknown"], 1)
 
+    def test_whether_a_side_only_copies_is_said_for_each_side(self):
+        line = {"conversation_id": "small", "compaction": 1, "turn": 9, "messages": [{"role": "user", "content": "x"}]}
+        path = str(self.write("contexts.jsonl", json.dumps(line)))
+        for options, unknown in (([], (4, 4)), (["--extractive"], (0, 4)), (["--against-extractive"], (4, 0))):
+            with self.subTest(options):
+                _, report, err = self.run_check("--contexts", path, "--against", path, *options)
+                sides = [report[side]["rows"][4]["unknown"] for side in ("candidate", "incumbent")]
+                self.assertEqual(tuple(sides), unknown)
+        self.assertIn("uncued-correction  0 of 1 (+1 unknown)", err)
+        self.assertIn("contexts.jsonl: 4 items lost: 4 at compaction 1", err)
+
     def test_task_success_stands_on_the_last_line_with_its_standard_error(self):
         _, report, err = self.run_check(
             "--compactor", self.mine("keeps_all"), "--task-success", "0.83", "--task-runs", "200"
@@ -152,6 +163,11 @@ class Command(unittest.TestCase):
         self.assertRegex(
             err.strip().split("\n")[-1], r"task success 0\.830 over 200 runs: standard error 0\.027.*0\.78 to 0\.88"
         )
+        _, report, err = self.run_check(
+            *("--compactor", self.mine("keeps_all"), "--task-success", "0.83"),
+            *("--task-runs", "200", "--task-drop", "0.015"),
+        )
+        self.assertIn("a drop of 0.015 needs 2,410 runs", err.strip().split("\n")[-1])
         _, report, err = self.run_check("--compactor", self.mine("keeps_all"))
         self.assertRegex(err.strip().split("\n")[-1], "task success: not given")
 
@@ -196,6 +212,7 @@ class Command(unittest.TestCase):
             ],
             "leaves no input": ["--compactor", "recent", "--margin", "99"],
             "keep-share": ["--compactor", "recent", "--keep-share", "0"],
+            "go together, --task-drop": ["--compactor", "recent", "--task-drop", "0.1"],
             "go together": ["--compactor", "recent", "--task-success", "0.5"],
             "share from 0 to 1": ["--compactor", "recent", "--task-success", "1.5", "--task-runs", "3"],
             "no result that check.py recorded": ["--compactor", "recent", "--against", str(self.fixture)],
@@ -215,6 +232,17 @@ class Command(unittest.TestCase):
         with redirect_stdout(out), redirect_stderr(err):
             status = status_of(check.main, [*argv, "--fixtures", str(self.fixture), "--context-limit", "70"])
         return status, None if not out.getvalue() else out.getvalue(), err.getvalue()
+
+    def test_no_outweighs_not_decided_where_both_questions_are_asked(self):
+        for decision, compliant, wanted in (
+            ("not decided", False, 1),
+            ("blocked", None, 1),
+            ("safe", None, 3),
+            ("not decided", True, 3),
+            ("safe", True, 0),
+        ):
+            report = {"comparison": {"decision": decision}, "candidate": {"compliant": compliant}}
+            self.assertEqual(check.status(report, "compliant"), wanted, (decision, compliant))
 
     def test_the_record_is_what_was_printed(self):
         result = self.folder / "result.json"
@@ -257,6 +285,17 @@ class Recorded(unittest.TestCase):
             recorded = read_json(result_file.RESULTS / f"{name}-against-recent.json")
             verdicts = [one for item in recorded["candidate"]["items"] for one in item["verdicts"].values()]
             self.assertLess(verdicts.count("unjudged"), 0.02 * len(verdicts))
+
+    def test_the_readme_shows_the_recorded_figures(self):
+        reports = [read_json(result_file.RESULTS / f"{name}-against-recent.json") for name in RECORDED]
+        sides = [reports[0]["incumbent"], *(report["candidate"] for report in reports)]
+        readme = (Path(__file__).parent / "README.md").read_text(encoding="utf-8")
+        for row in zip(*(side["rows"] for side in sides)):
+            name = row[0]["name"] + (", median and p95" if "median" in row[0] else "")
+            cells = [f"{one['median']:,}, {one['p95']:,}" if "median" in one else table.value(one) for one in row]
+            with self.subTest(name):
+                (line,) = [line for line in readme.split("\n") if line.startswith(f"| {name} |")]
+                self.assertTrue(line.endswith(" | ".join(["", *cells, ""]).rstrip()), line)
 
     def test_every_item_of_the_shipped_fixtures_is_checked_at_some_compaction(self):
         for name in RECORDED:

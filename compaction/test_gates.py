@@ -8,6 +8,7 @@ from pathlib import Path
 from command import NotComparable
 from compaction.comparison import changed, check_comparable, compare_rows, decide, discordant, shared_unknown
 from compaction.gates import GATES, build_rows, compliant, contradictions_row, read_gates, retained_row, tokens_row
+from compaction.stats import wilson
 
 
 def rows(
@@ -70,6 +71,23 @@ class Gates(unittest.TestCase):
         self.assertEqual((row["low"], row["high"], row["state"]), (0.9, 0.96, "undecided"))
         self.assertEqual(retained_row("constraint", 95, 100, unknown=5, gate=0.95)["state"], "met")
         self.assertEqual(retained_row("constraint", 80, 100, unknown=5, gate=0.95)["state"], "missed")
+
+    def test_the_interval_of_a_range_reaches_from_all_unknown_lost_to_all_kept(self):
+        row = retained_row("constraint", 90, 100, unknown=6)
+        self.assertEqual(row["wilson"], [wilson(90, 100)[0], wilson(96, 100)[1]])
+
+    def test_the_default_gates_are_the_published_ones(self):
+        self.assertEqual(
+            GATES,
+            {
+                "constraint": 0.95,
+                "open_question": 0.90,
+                "commitment": 0.95,
+                "reference": 0.98,
+                "contradictions": 0,
+                "prompt_tokens": "budget",
+            },
+        )
 
     def test_unknown_decisions_may_be_contradictions(self):
         self.assertEqual(contradictions_row(0, 50, unknown=1, gate=0)["state"], "undecided")
@@ -142,6 +160,16 @@ class Comparing(unittest.TestCase):
         self.assertEqual(answer(rows(p95=999), rows(p95=10)), "safe")
         self.assertEqual(answer(rows(p95=1001), rows(p95=10)), "blocked")
         self.assertEqual(answer(rows(p95=3000), rows(p95=2000)), "safe")
+
+    def test_a_prompt_size_that_is_not_known_could_block(self):
+        unsure = [*rows()[:-1], tokens_row(800, 900, 5, 1000, unreadable=1, most=float("inf"))]
+        self.assertEqual(answer(unsure, rows()), "not decided")
+        self.assertEqual(answer(rows(), unsure), "not decided")
+
+    def test_one_row_that_got_worse_outweighs_what_is_undecided(self):
+        unsure = retained_row("reference", 58, 61, unknown=1, gate=0.98)
+        new = [retained_row("constraint", 70, 80, gate=0.95), unsure]
+        self.assertEqual(answer(new, [retained_row("constraint", 71, 80, gate=0.95), unsure]), "blocked")
 
     def test_a_row_without_a_gate_blocks_nothing(self):
         worse = [retained_row("constraint", 1, 80)]
@@ -249,9 +277,10 @@ class Changed(unittest.TestCase):
                 (decision("a", "absent"), decision("a", "verbatim")),
                 (decision("b", "supported"), decision("b", "absent")),
                 (decision("c", "unjudged"), decision("c", "verbatim")),
+                (decision("d", "contradicted"), decision("d", "supported")),
             ]
         )
-        self.assertEqual(found, {"pairs": 3, "unknown_pairs": 1, "lost": 1, "gained": 1, "p": 1.0})
+        self.assertEqual(found, {"pairs": 4, "unknown_pairs": 1, "lost": 2, "gained": 1, "p": 1.0})
 
 
 if __name__ == "__main__":

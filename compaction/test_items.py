@@ -94,8 +94,15 @@ class Checking(unittest.TestCase):
         history = [{"user": "Please do not push to main.", "assistant": "Fine."}]
         self.assertEqual(verdict(item, "Please do not push to main.", history=history), "verbatim")
 
-    def test_also_answers_as_well(self):
+    def test_also_answers_as_well_wherever_it_was_said(self):
         self.assertEqual(verdict(FRIDAY, "Sunday it is."), "verbatim")
+        self.assertEqual(verdict(PUSH | {"also": ["Sunday it is"]}, "Sunday it is."), "verbatim")
+
+    def test_also_is_held_to_how_it_was_said(self):
+        history = [*HISTORY, {"user": "It is not Sunday any more.", "assistant": "Fine."}]
+        item = PUSH | {"also": ["Sunday any more"]}
+        self.assertEqual(verdict(item, "It is not Sunday any more.", history=history), "verbatim")
+        self.assertEqual(verdict(item, "It is Sunday any more.", history=history), "unjudged")
 
     def test_a_replaced_literal_alone_is_contradicted(self):
         self.assertEqual(verdict(FRIDAY, "The cutover is on Friday."), "contradicted")
@@ -103,6 +110,28 @@ class Checking(unittest.TestCase):
 
     def test_a_replaced_literal_beside_the_new_one_is_not(self):
         self.assertEqual(verdict(FRIDAY, "The cutover is on Friday. The cutover is on Sunday."), "verbatim")
+
+    def test_each_word_of_replacement_makes_naming_the_older_value_harmless(self):
+        for text in (
+            "It was replaced, the cutover is on Friday",
+            "What it replaces: cutover is on Friday",
+            "Replacing cutover is on Friday",
+            "Sunday instead, not: cutover is on Friday",
+            "It is no longer true that the cutover is on Friday",
+            "We switched, before: cutover is on Friday",
+            "Changed from: cutover is on Friday",
+            "Actually the cutover is on Friday was wrong",
+            "The previous line: cutover is on Friday",
+            "Originally the cutover is on Friday",
+            "Earlier: cutover is on Friday",
+            "Formerly cutover is on Friday",
+            "Superseded: cutover is on Friday",
+            "It isn't so that the cutover is on Friday",
+        ):
+            with self.subTest(text):
+                self.assertEqual(verdict(FRIDAY, text, extractive=True), "absent")
+                elsewhere = text.replace("cutover is on Friday", "x") + ". The cutover is on Friday."
+                self.assertEqual(verdict(FRIDAY, elsewhere), "contradicted")
 
     def test_a_replaced_literal_in_a_sentence_of_replacement_is_not(self):
         text = "Previously the cutover is on Friday."

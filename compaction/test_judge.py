@@ -7,7 +7,7 @@ import unittest
 from pathlib import Path
 
 from compaction.items import check, question_key
-from compaction.judge import ATTEMPTS, RecordedJudge, judge_prompt, make_judge, read_verdicts, recorded_judge
+from compaction.judge import RecordedJudge, judge_prompt, make_judge, read_verdicts, recorded_judge
 from modelkit.prompts import instruction_region
 
 QUESTION = {"probe": "May it push?", "expect": "No.", "context": "The user forbade it."}
@@ -97,7 +97,7 @@ class Reading(unittest.TestCase):
                 ask, prompts = replies(*[text] * 9)
                 found = make_judge(ask, "d")(QUESTION)
                 self.assertIsNone(found["verdict"])
-                self.assertEqual(len(prompts), ATTEMPTS)
+                self.assertEqual(len(prompts), 3)
                 self.assertTrue(found["problems"])
 
     def test_the_problems_are_quoted_back(self):

@@ -9,7 +9,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 from compaction.items import JUDGED
-from compaction.judge_check import LABELS, ask_all, main, make_card, pairs, read_labels
+from compaction.judge_check import LABELS, REPEATS, ask_all, main, make_card, pairs, read_labels
 
 LABELLED = {
     "labelled_by": "the test",
@@ -58,6 +58,15 @@ class Card(unittest.TestCase):
         found = card(lambda question: {"verdict": "supported"})
         self.assertEqual((found["agreement"]["right"], found["kappa"]), (4, 0.0))
         self.assertEqual([found["planted"][kind]["accepted"] for kind in ("specific", "vague")], [4, 4])
+
+    def test_the_table_has_a_row_for_each_label_and_a_column_for_each_verdict(self):
+        cautious = {"supported": "supported", "absent": "absent", "contradicted": "absent"}
+        found = card(lambda question: {"verdict": cautious[perfect(question)["verdict"]]})["confusion"]
+        self.assertEqual(found["contradicted"], {"supported": 0, "absent": 4, "contradicted": 0})
+        self.assertEqual(found["absent"], {"supported": 0, "absent": 4, "contradicted": 0})
+
+    def test_each_item_is_asked_ten_times_unless_told_otherwise(self):
+        self.assertEqual(REPEATS, 10)
 
     def test_a_judge_that_reads_the_first_context_only_flips_with_the_order(self):
         found = card(perfect)

@@ -152,6 +152,10 @@ class Shipped(unittest.TestCase):
         self.assertEqual(found["references"], {"run": len(load_fixtures()), "accepted_trace": 0})
         self.assertIn("exact McNemar p", err)
 
+    def test_a_judge_that_was_not_measured_says_so(self):
+        _, err = self.run_main("--compactor", "recent", "--judge", "compaction.doubles:overlap_judge")
+        self.assertIn("judge: unmeasured judge", err)
+
     def test_a_reference_has_at_least_the_windows_of_what_it_is_the_reference_of(self):
         for window in ("0", "-1", "4095"):
             with self.subTest(window), self.assertRaisesRegex(ValueError, "--window is"):

@@ -99,7 +99,8 @@ class Reading(unittest.TestCase):
             return report
 
         wrong = [[], {}, {"candidate": 1}, {"candidate": {}}]
-        wrong += [{"candidate": {key: part for key, part in good.items() if key != name}} for name in result_file.NEEDED]
+        for name in result_file.NEEDED:
+            wrong.append({"candidate": {key: part for key, part in good.items() if key != name}})
         wrong += [
             changed("items", value=value) for value in (None, [], {}, ["x"], [{}], [{"item": "i", "verdicts": {}}])
         ]
