@@ -17,6 +17,7 @@ from command import InputError, run_command
 from workbench.report_requests import read_requests
 from workbench.report_view import comparison_section, evaluation_section
 from workbench.result_files import read_result
+from workbench.terminal import written_out
 
 TITLES = {"evaluation": "Evaluation", "comparison": "Comparison", "compaction": "Compaction"}
 
@@ -55,6 +56,11 @@ def only(report, names):
     return kept(report)
 
 
+def shown(value):
+    """A value as the page writes it, before it is escaped: nothing in it turns the text around it about."""
+    return written_out(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
+
+
 def page(sections):
     """The page as text."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
@@ -65,6 +71,7 @@ def page(sections):
         trim_blocks=True,
         extensions=["jinja2.ext.loopcontrols"],
         undefined=StrictUndefined,
+        finalize=shown,
     )
     title = "What reaches the model" if len(sections) != 1 else f"What reaches the model: {sections[0]['name']}"
     return environment.get_template("report_page.jinja").render(title=title, sections=sections)

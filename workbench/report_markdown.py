@@ -7,6 +7,8 @@ Names and facts stand in <code>, escaped, on one line: no text of a conversation
 
 from html import escape
 
+from workbench.terminal import written_out
+
 FACTS_LISTED = 40  # of each kind; a comment of thousands of lines is read by nobody
 
 
@@ -20,11 +22,16 @@ def markdown(sections):
 
 
 def code(text):
-    """Text as an inline literal that Markdown and HTML leave alone."""
-    safe = escape(" ".join(str(text).split()), quote=False)
+    """Text as an inline literal."""
+    return f"<code>{safe(text)}</code>"
+
+
+def safe(text):
+    """Text on one line that Markdown and HTML leave alone."""
+    line = escape(" ".join(written_out(str(text)).split()), quote=False)
     for sign in "|\\`*_[]~@":
-        safe = safe.replace(sign, f"&#{ord(sign)};")
-    return f"<code>{safe}</code>"
+        line = line.replace(sign, f"&#{ord(sign)};")
+    return line
 
 
 def table(head, rows):
@@ -50,7 +57,7 @@ def evaluation(section):
         rows = [
             [
                 code(row["strategy"]),
-                row["split"],
+                safe(row["split"]),
                 of(row["facts_found"], row["facts_total"]),
                 of(row["complete_cases"], row["cases"]),
                 row["cases_with_stale_facts"],
@@ -78,10 +85,12 @@ def evaluation(section):
 
 def comparison(section):
     """The decision, what was lost, and the paired figures."""
-    lines = [f"**{section['decision']}**", ""]
+    lines = [f"**{safe(section['decision'])}**", ""]
     for title, items in (
         ("Not allowed", section["blocking"]),
         ("Allowed by name", section["allowed"]),
+        ("Allowed, but did not happen", section["unused"]),
+        ("Not graded, so neither found nor lost", section["not_graded"]),
         ("Gained", section["gained"]),
     ):
         lines += listed(title, [change(item) for item in items])
@@ -112,7 +121,7 @@ def change(item):
     budget = f" at {item['budget']} tokens" if item.get("budget") else ""
     why = f" (allowed: {code(item['why'])})" if "why" in item else ""
     fact = code(item["fact"]) if "fact" in item else "the whole request"
-    return f"{item.get('change', 'gained')}, {code(item['strategy'])}{budget}, {code(item['case'])}: {fact}{why}"
+    return f"{item['change']}, {code(item['strategy'])}{budget}, {code(item['case'])}: {fact}{why}"
 
 
 def listed(title, items):
@@ -131,10 +140,10 @@ def identity(section):
 
 def compaction(section):
     """The rows with their gates, the decision, and the items that changed."""
-    lines = [f"**{section['decision']}**", ""]
+    lines = [f"**{safe(section['decision'])}**", ""]
     lines += table(
-        ["row", *section["columns"], "gate"],
-        [[code(row["name"]), *row["cells"], row["gate"]] for row in section["rows"]],
+        ["row", *map(code, section["columns"]), "gate"],
+        [[code(row["name"]), *map(safe, row["cells"]), safe(row["gate"])] for row in section["rows"]],
     )
     lines += listed("Items that changed", [code(text) for text in section["changes"]])
     return [*lines, *identity(section)]

@@ -225,18 +225,28 @@ def comparison_section(name, result):
         for row in result["results"]
         for unit in ("cases", "facts")
     ]
-    gained = [
-        {**item, "strategy": row["strategy"], "budget": row.get("budget")}
+    def found(field, change):
+        return [
+            {"change": change, "strategy": row["strategy"], "budget": row.get("budget"), **item}
+            for row in result["results"]
+            for item in row.get(field, ())
+        ]
+
+    failed = [
+        {"change": "not graded", "strategy": row["strategy"], "budget": row.get("budget"), "case": case,
+         "fact": "a selector failed there"}
         for row in result["results"]
-        for item in row["gained"]
-    ]
+        for case in row.get("not_graded", ())
+    ]  # fmt: skip
     return {
         "kind": "comparison",
         "name": name,
         "decision": result["decision"],
         "blocking": result["blocking"],
         "allowed": result["allowed"],
-        "gained": gained,
+        "unused": result.get("allowed_unused", []),
+        "gained": found("gained", "gained") + found("stale gone", "stale gone"),
+        "not_graded": failed,
         "rows": rows,
         "least": result["smallest_difference"],
         "identity": [

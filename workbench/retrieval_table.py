@@ -172,10 +172,13 @@ def pair_lines(by_split, baseline):
     for split, pair in by_split.items():
         low, high = pair["difference_interval"]
         p = f"{pair['mcnemar_p']:.2g}" if pair["mcnemar_p"] else "under 1e-300"
+        few = f"bootstrap over only {pair['conversations']} conversations"
+        interval = f"{100 * low:+.1f} to {100 * high:+.1f} points ({few})"
+        if pair["conversations"] == 1:  # drawn anew it is always itself
+            interval = f"{100 * low:+.1f} points, and one conversation has no interval"
         yield (
             f"against {baseline}, {split}: complete questions gained {pair['gained']}, lost {pair['lost']}, exact "
-            f"McNemar p {p}; labels {100 * low:+.1f} to {100 * high:+.1f} points "
-            f"(bootstrap over only {pair['conversations']} conversations)"
+            f"McNemar p {p}; labels {interval}"
         )
 
 

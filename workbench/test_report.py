@@ -180,6 +180,26 @@ class Page(unittest.TestCase):
             self.assertEqual((status, out, len(err.splitlines())), (2, "", 1))
             self.assertIn("is not at hand", run(Path(folder) / "r.json")[1])
 
+    def test_no_text_turns_about_what_stands_beside_it(self):
+        steering = "\u202e\u2066\x1b[2J\x07"
+        gate = compare(report(row("one")), report(row("one", [steering])))
+        shown = evaluation(cases={steering: [row(steering, [steering], [steering])]}, case_set=steering)
+        for options in ([], ["--markdown"]):
+            text = self.made(shown, gate, options=options)
+            self.assertIn("u202e", text)
+            self.assertEqual([sign for sign in text if sign in steering and sign in "\u202e\u2066\x1b\x07"], [])
+
+    def test_a_comparison_says_what_was_not_graded_and_what_was_allowed_in_vain(self):
+        failed = {"case": "two", "split": "dev", "kind": "k", "error": "no"}
+        entry = {"change": "lost", "strategy": "recent", "case": "gone", "fact": "f", "why": "meant"}
+        gate = compare(report(row("one"), row("two")), report(row("one"), failed), allowed=[entry])
+        self.assertEqual(gate["decision"], "undecided")
+        for options in ([], ["--markdown"]):
+            text = re.sub("<.*?>", "", self.made(gate, options=options))
+            self.assertIn("Not graded, so neither found nor lost", text)
+            self.assertRegex(text, "not graded, .*, two: a selector failed there")
+            self.assertIn("Allowed, but did not happen", text)
+
     def test_markdown_holds_no_markup_of_the_text_shown(self):
         gate = compare(report(row("one")), report(row("one", [NASTY])))
         text = self.made(evaluation(row("one"), cases={NASTY: [row("one")]}), gate, options=["--markdown"])

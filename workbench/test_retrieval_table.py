@@ -9,7 +9,7 @@ from pathlib import Path
 
 from command import status_of
 from prepare import folder
-from workbench.retrieval_table import MessageCount, against, bootstrap, main, pairs, read_cases, recall_at
+from workbench.retrieval_table import MessageCount, against, bootstrap, main, pair_lines, pairs, read_cases, recall_at
 from workbench.test_compare import row
 from workbench.test_import_cases import locomo, question
 
@@ -71,7 +71,11 @@ class AtK(unittest.TestCase):
         self.assertEqual(status, 0, err.getvalue())
         level = json.loads(out.getvalue())["budgets"]["900"]
         self.assertEqual(level["strategies"]["recent"]["all"]["labels_found"], 4)
-        self.assertIn("bootstrap over only 1 conversations", err.getvalue())
+        self.assertIn("one conversation has no interval", err.getvalue())
+
+    def test_several_conversations_have_an_interval_and_are_called_few(self):
+        pair = against([graded("a-0"), graded("b-0")], [graded("a-0", ["x"]), graded("b-0")])
+        self.assertIn("+0.0 to +100.0 points (bootstrap over only 2 conv", " ".join(pair_lines({"all": pair}, "bm25")))
 
     def test_what_cannot_be_run_is_refused(self):
         for options in (["--strategies", "recent"], ["--strategies", "recent,nothing", "--against", "recent"],
