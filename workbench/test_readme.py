@@ -48,6 +48,21 @@ class Readme(unittest.TestCase):
             self.assertIn(option, helps)
 
 
+class Snippet(unittest.TestCase):
+    @unittest.skipUnless(shutil.which("sh"), "no POSIX shell to paste into")
+    def test_the_page_is_made_of_what_there_is_also_when_the_gate_wrote_nothing(self):
+        text = (ROOT / "README.md").read_text(encoding="utf-8")
+        line = re.search(r"^ *(results=.*)$", text, re.MULTILINE)[1]
+        for held in (["fresh"], ["gate"], ["fresh", "gate"]):
+            with self.subTest(held), tempfile.TemporaryDirectory() as place:
+                for name in ("fresh", "gate"):
+                    (Path(place) / f"{name}.local.json").write_text("{}" if name in held else "", encoding="utf-8")
+                done = subprocess.run(
+                    ["sh", "-ec", f'{line}\necho $results'], cwd=place, capture_output=True, text=True, timeout=60
+                )
+                self.assertEqual((done.returncode, done.stdout.split()), (0, [f"{name}.local.json" for name in held]))
+
+
 class Ignored(unittest.TestCase):
     @unittest.skipUnless((ROOT / ".git").exists() and shutil.which("git"), "no repository to ask")
     def test_no_file_that_the_readmes_name_for_traffic_or_results_of_it_can_be_committed(self):
