@@ -189,6 +189,14 @@ def is_proposal(value):
     )
 
 
+def make_folder(path):
+    """Make a folder where there is none, or InputError: before a person's first answer, not after it."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be made: {error.strerror or error}; name another folder") from None
+
+
 def main(argv=None):
     parser = argparse.ArgumentParser(
         description=__doc__.splitlines()[0], epilog="example: python -m compaction.annotate measure"
@@ -210,9 +218,11 @@ def main(argv=None):
     one.add_argument("--fixtures", nargs="+", type=Path, default=[SHIPPED], metavar="PATH")
     args = parser.parse_args(argv)
     if args.command == "review":
-        rejected = args.rejected or args.fixture.with_suffix(".rejected.jsonl")
+        draft, rejected = read_draft(args.draft), args.rejected or args.fixture.with_suffix(".rejected.jsonl")
+        for path in (args.fixture, rejected):
+            make_folder(path.parent)
         try:
-            return 0 if review(read_draft(args.draft), args.fixture, rejected, input) else 1
+            return 0 if review(draft, args.fixture, rejected, input) else 1
         except EOFError:
             raise InputError(
                 "the answers ended before the proposals did; what was decided is kept, run it again"

@@ -8,6 +8,7 @@ import tempfile
 import unittest
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+from unittest import mock
 
 from compaction import annotate, rank_sessions
 from compaction.classify import TUNED_ON, classify
@@ -180,6 +181,17 @@ class Annotating(unittest.TestCase):
             path.write_text(json.dumps(wrong))
             with self.subTest(draft=wrong), self.assertRaises(ValueError):
                 annotate.read_draft(path)
+
+    def test_the_folder_of_a_fixture_is_made_before_anything_is_asked(self):
+        draft = self.folder / "draft.json"
+        draft.write_text(json.dumps(annotate.propose(self.conversation)))
+        new = self.folder / "new" / "deep" / "small.json"
+        answers = iter(["c", "May it push?", "No.", "q"])
+        with redirect_stdout(io.StringIO()), mock.patch("builtins.input", lambda prompt: next(answers)):
+            self.assertEqual(annotate.main(["review", str(draft), "--fixture", str(new)]), 1)
+        self.assertEqual(len(load_fixtures([new])[0]["must_survive"]), 1)
+        with self.assertRaisesRegex(ValueError, "cannot be made"):
+            annotate.main(["review", str(draft), "--fixture", str(draft / "small.json")])
 
     def test_killed_in_the_middle_it_keeps_every_decision_and_goes_on_from_there(self):
         draft = self.folder / "draft.json"

@@ -166,6 +166,7 @@ class BuiltIn(unittest.TestCase):
         kept = compactors.fitting(lines, case, "", count_words)
         self.assertEqual(kept[:2], lines[:2])
         self.assertLess(len(kept), len(lines))
+        self.assertLessEqual(count_words([{"content": compactors.block(kept)}]) + 1, 100 // 2)  # 1: the question
 
     def test_a_sentence_of_two_classes_is_pinned_once_and_one_that_is_pinned_not_again(self):
         turn = {"user": "We must decide whether it stays, no idea who knows.", "assistant": "ok"}

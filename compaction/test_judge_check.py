@@ -39,6 +39,10 @@ def perfect(question):
     return {"verdict": question["context"].split()[0]}
 
 
+def mumbles(question):
+    """Double of a judge whose replies cannot be read."""
+
+
 def card(judge, repeats=3):
     return make_card("double", LABELLED, ask_all(judge, LABELLED["items"], repeats), repeats)
 
@@ -160,6 +164,11 @@ class Command(unittest.TestCase):
         found, err = self.run_main("--judge", "compaction.doubles:overlap_judge", "--repeats", "2")
         self.assertEqual(found["judge"]["double"], "overlap_judge")
         self.assertIn("planted wrong answers accepted: specific", err)
+
+    def test_a_judge_of_whom_not_one_reply_could_be_read_is_not_measured(self):
+        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+            self.assertEqual(main(["--judge", f"{__name__}:mumbles", "--repeats", "1"]), 3)
+            self.assertEqual(main(["--judge", "compaction.doubles:overlap_judge", "--repeats", "1"]), 0)
 
     def test_goes_on_where_it_stopped_and_refuses_another_judges_answers(self):
         with tempfile.TemporaryDirectory() as folder:
