@@ -19,11 +19,11 @@ ITEMS = small_fixture()["must_survive"]
 
 
 class Reading(unittest.TestCase):
-    def read(self, *lines):
+    def read(self, *lines, fixture=None):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "contexts.jsonl"
             path.write_text("".join(json.dumps(one) + "\n" for one in lines), encoding="utf-8")
-            return read_contexts(path, [small_fixture()], count_words)
+            return read_contexts(path, [fixture or small_fixture()], count_words)
 
     def test_a_context_with_a_turn_is_checked_for_items_stated_before_it(self):
         contexts, left_out = self.read(line(turn=3), line(turn=3) | {"conversation_id": "another"})
@@ -44,6 +44,12 @@ class Reading(unittest.TestCase):
         text = small_fixture()["history"][4]["user"]
         contexts, _ = self.read(line(text="summary\n" + text))
         self.assertEqual(contexts[0]["turn"], 5)
+
+    def test_a_context_that_ends_with_words_of_two_turns_says_no_turn(self):
+        fixture = small_fixture()
+        fixture["history"][6]["user"] = fixture["history"][7]["user"] = "Go on."
+        contexts, left_out = self.read(line(1, "Go on."), line(2, "Go on.", turn=9), fixture=fixture)
+        self.assertEqual(([one["compaction"] for one in contexts], left_out["unplaced"]), ([2], 1))
 
     def test_without_a_turn_the_last_is_checked_for_all_and_an_earlier_one_counted_apart(self):
         contexts, left_out = self.read(line(2), line(1))
@@ -70,10 +76,12 @@ class Reading(unittest.TestCase):
             {"conversation_id": "small", "turn": 4, "kind": "compaction", "content": "Do not push to main"},
             {"conversation_id": "other", "turn": 4, "kind": "compaction", "content": "x"},
             {"conversation_id": "small", "turn": 9, "kind": "compaction", "content": None, "opaque": True},
+            {"conversation_id": "small", "turn": 10, "kind": "compaction", "content": ""},
         ]
         contexts, _ = self.read(*log)
         self.assertEqual(
-            [(one["compaction"], one["turn"], one["opaque"]) for one in contexts], [(1, 5, False), (2, 10, True)]
+            [(one["compaction"], one["turn"], one["inside"], one["opaque"]) for one in contexts],
+            [(1, 5, True, False), (2, 10, True, True), (3, 11, True, True)],
         )
 
     def test_refuses_lines_that_cannot_be_checked(self):
