@@ -13,6 +13,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from case_history import texts_in
 from command import InputError, dump, read_json, run_command
 from own_selector import wrong_selection
 from run_cases import find_selector
@@ -59,11 +60,13 @@ def choose_messages(messages, budget, strategy="hybrid", tools=None, count=None)
     that gives back something else than a selection.
     """
     front, groups = split_messages(messages)
+    count = count or counter()
+    check_control(messages, count)
     if not groups:
         raise MessageError("no user message: there is no question to choose for")
     *past, current = groups
     tail = between(current)
-    around = CountAround(count or counter(), [plain(message) for message in front], tail, tools)
+    around = CountAround(count, [plain(message) for message in front], tail, tools)
     case = {
         "id": "conversation",
         "split": "dev",
@@ -92,6 +95,15 @@ def choose_messages(messages, budget, strategy="hybrid", tools=None, count=None)
         question = {**question, "content": chosen["messages"][-1]["content"]}
     check_cost(case, chosen, question, around, budget, strategy)
     return [*front, *kept, question, *rest]
+
+
+def check_control(messages, count):
+    """MessageError for a message that holds a control token of the model, where the counter knows them."""
+    control_token = getattr(count, "control_token", lambda text: None)
+    for number, message in enumerate(messages, 1):
+        token = control_token("\n".join(texts_in(message)[0]))
+        if token:
+            raise MessageError(f"message {number} holds the model's control token {token}; take it out, a model acts on it")
 
 
 def check_cost(case, chosen, question, count, budget, strategy):

@@ -16,7 +16,8 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from cases import check_set, texts_in
+from case_history import texts_in
+from cases import check_set
 from command import InputError, dump, read_json, read_jsonl, run_command
 from tokenizer import TokenizerError, counter
 from workbench.chat_log import import_chat

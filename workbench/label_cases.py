@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 
 from cases import check_set
-from command import InputError, parse_json, read_json, read_text, run_command, write_json
+from command import InputError, dump, parse_json, read_json, read_text, run_command, write_json
 from modelkit.retrieval import Bm25Index
 from modelkit.segments import split_sentences
 from strategies import turn_messages
@@ -154,23 +154,32 @@ def labelled_case(case, value):
 
 
 def read_journal(path, set_hash):
-    """{case id: labels} of the journal, {} where there is none yet; a torn last line is left out.
+    """({case id: labels}, {hash of each output written}) of the journal, empty where there is none yet.
 
+    A torn last line is left out.
     InputError for a journal of another set: its labels would name other turns.
     """
     if not path.exists():
-        return {}
+        return {}, set()
     lines = read_text(path).split("\n")
     entries = [parse_json(line, f"{path}: line {number}") for number, line in enumerate(lines[:-1], 1) if line.strip()]
     if entries and entries[0] != {"set_sha256": set_hash}:
         raise InputError(f"{path}: belongs to another case set; move it away or label into another file")
-    done = {}
+    done, written = {}, set()
     for entry in entries[1:]:
-        if entry["labels"] is None:
+        if "written_sha256" in entry:
+            written.add(entry["written_sha256"])
+        elif entry["labels"] is None:
             done.pop(entry["case"], None)
         else:
             done[entry["case"]] = entry["labels"]
-    return done
+    return done, written
+
+
+def check_out(path, written):
+    """InputError where the output exists and is not what this command wrote: a wrong name, or corrected by hand."""
+    if path.exists() and hashlib.sha256(path.read_bytes()).hexdigest() not in written:
+        raise InputError(f"{path}: exists and is not as this command left it; name another file, or move it away")
 
 
 def append(path, entry):
@@ -225,11 +234,12 @@ def result(value, done):
     }
 
 
-def finish(value, done, out):
+def finish(value, done, out, journal):
     """Write the labelled set, if any case is labelled, and say how far the work is."""
     made = result(value, done)
     if made["cases"]:
         check_set(made, out)
+        append(journal, {"written_sha256": hashlib.sha256(dump(made).encode("utf-8")).hexdigest()})
         write_json(out, made)
     print(
         f"{len(made['cases'])} cases labelled, {len(done) - len(made['cases'])} left out, "
@@ -248,7 +258,8 @@ def main(argv=None):
     value = read_set(args.cases)
     journal = args.out.with_name(args.out.name + ".journal.jsonl")
     set_hash = hashlib.sha256(args.cases.read_bytes()).hexdigest()
-    done = read_journal(journal, set_hash)
+    done, written = read_journal(journal, set_hash)
+    check_out(args.out, written)
     if not journal.exists() or not journal.read_bytes():
         append(journal, {"set_sha256": set_hash})
 
@@ -261,7 +272,7 @@ def main(argv=None):
     try:
         walk(value, journal, done, ask, print)
     finally:  # also when stopped by Ctrl-C: what is labelled so far is written
-        finish(value, done, args.out)
+        finish(value, done, args.out, journal)
     return 0
 
 

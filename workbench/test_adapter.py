@@ -48,6 +48,23 @@ class Chosen(unittest.TestCase):
         (call,) = [one for one in self.chosen(10_000, "recent", split) if one.get("tool_calls")]
         self.assertEqual(call, {"role": "assistant", "content": "I look.", "tool_calls": [CALL]})
 
+    def test_a_control_token_anywhere_is_told_by_its_message_whatever_is_chosen(self):
+        class Knows:
+            control_token = staticmethod(lambda text: "<|turn>" if "<|turn>" in text else None)
+
+            def __call__(self, messages, tools=None):
+                return count_words(messages, tools)
+
+        later = {"role": "assistant", "content": None, "tool_calls": [{**CALL, "id": "<|turn>"}]}
+        answer = {"role": "tool", "tool_call_id": "<|turn>", "content": "x"}
+        for number, messages in {
+            1: [{"role": "system", "content": "<|turn>"}, *PAST[1:]],
+            2: [PAST[0], {"role": "user", "content": [{"type": "text", "text": "<|turn>"}]}, *PAST[2:]],
+            9: [*PAST, later, answer],
+        }.items():
+            with self.subTest(number), self.assertRaisesRegex(MessageError, f"message {number} holds"):
+                choose_messages(messages, 10_000, "recent", count=Knows())
+
     def test_a_refusal_is_sent_as_the_text_that_was_counted(self):
         refused = [*PAST[:-2], {"role": "assistant", "content": None, "refusal": "I cannot."}, PAST[-1]]
         got = self.chosen(10_000, "recent", refused)

@@ -119,6 +119,24 @@ class Terminal(unittest.TestCase):
         self.answer("u", "3", "", "n")
         self.assertEqual(self.facts()["one"][0], [{"turn": "2", "text": "The queue moves."}])
 
+    def test_a_file_that_this_command_did_not_write_is_never_overwritten(self):
+        self.out.write_text("mine", encoding="utf-8")
+        status, _, err = self.answer("1", "")
+        self.assertEqual((status, len(err.splitlines()), self.out.read_text("utf-8")), (2, 1, "mine"))
+        self.out.unlink()
+        self.answer("1", "")
+        corrected = self.out.read_text("utf-8").replace("Which queue", "What queue")
+        self.out.write_text(corrected, encoding="utf-8")
+        self.assertEqual((self.answer("1", "")[0], self.out.read_text("utf-8")), (2, corrected))
+
+    def test_an_output_older_than_the_journal_is_gone_on_with(self):
+        self.answer("1", "")
+        first = self.out.read_bytes()
+        self.answer("1", "")
+        self.out.write_bytes(first)
+        self.assertEqual(self.answer()[0], 0)
+        self.assertEqual(len(self.facts()), 2)
+
     def test_a_journal_of_another_set_is_refused(self):
         self.answer("1", "")
         self.write(unlabelled("one", "other"))
