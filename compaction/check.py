@@ -23,7 +23,8 @@ from compaction.gates import GATES, read_gates
 from compaction.growth import BUDGET, KEEP_SHARE, grow, too_few
 from compaction.judge import judge_quality
 from compaction.measure import decide_items, summarize
-from compaction.options import add_budget, add_judge, budget_of, file_hash, find_compactor, judge_of
+from compaction.options import add_budget, add_judge, budget_of, find_compactor, judge_of
+from compaction.own_code import file_hash
 from compaction.result_file import code_hashes, fixtures_hash, packed, read_result, record_path
 from compaction.stats import resolution
 from strategies import available
@@ -126,7 +127,8 @@ def measured(what, setting, counter, extractive):
             for one in grow(fixture, function, setting["budget"], counter.count, setting["keep_share"])
         ]
         refuse_too_few(fixtures, contexts, what)
-    decisions = decide_items(fixtures, contexts, about["extractive"], judge)
+    waiting = progress(contexts, desc="check", unit="context")  # a judge may take a while
+    decisions = decide_items(fixtures, waiting, about["extractive"], judge)
     if not decisions:
         raise InputError(
             f"{what}: no item was stated before a compaction, so nothing was checked; use longer "

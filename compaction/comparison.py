@@ -45,8 +45,11 @@ def check_comparable(candidate, incumbent):
             f"not comparable: only one side has decisions on {', '.join(only)}; give both sides contexts "
             "of the same conversations"
         )
-    used = any(one["by"] == "judge" for side in (candidate, incumbent) for one in side["decisions"])
-    if used and identity(candidate) != identity(incumbent):
+    left_to_judge = [
+        {one["by"] for one in side["decisions"] if one["by"] == "judge" or one["verdict"] == "unjudged"}
+        for side in (candidate, incumbent)
+    ]  # where text alone decided everything on one side, no judge could have changed it
+    if all(left_to_judge) and "judge" in set.union(*left_to_judge) and identity(candidate) != identity(incumbent):
         raise NotComparable(
             f"not comparable: judged by {identity(candidate)!r} and by {identity(incumbent)!r}; use one judge for both"
         )

@@ -18,6 +18,7 @@ import copy
 
 from command import InputError
 from compaction.conversation import message_problem
+from compaction.own_code import call_own
 from strategies import available, turn_messages
 
 KEEP_SHARE = 0.5
@@ -33,7 +34,8 @@ def grow(fixture, compactor, budget, count, keep_share=KEEP_SHARE):
         grown = [*context, current]
         if context and count(grown) > limit:
             place = f"{fixture['conversation_id']}: compaction {len(found) + 1} (turn {number})"
-            grown = with_current(check_messages(compacted(compactor, grown, smaller, count, place), place), current)
+            left = call_own(compactor, f"{place}: the compactor", copy.deepcopy(grown), dict(smaller), count)
+            grown = with_current(check_messages(left, place), current)
             found.append(
                 {
                     "conversation_id": fixture["conversation_id"],
@@ -45,17 +47,6 @@ def grow(fixture, compactor, budget, count, keep_share=KEEP_SHARE):
             )
         context = [*grown, *rest]
     return found
-
-
-def compacted(compactor, messages, budget, count, place):
-    """What the compactor returns for copies of its arguments; what it raises says where."""
-    try:
-        return compactor(copy.deepcopy(messages), dict(budget), count)
-    except InputError:
-        raise
-    except Exception as error:  # any: it is the user's code, whose own traceback tells most
-        error.add_note(f"{place}: raised by the compactor")
-        raise
 
 
 def smaller_budget(budget, keep_share):

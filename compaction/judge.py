@@ -22,7 +22,7 @@ from command import InputError, read_json
 from compaction.items import JUDGED, question_key
 from compaction.json_lines import append_line, read_lines
 from compaction.model_ask import pinned_model
-from compaction.options import code_hash, load_function
+from compaction.own_code import call_own, code_hash, load_function
 from modelkit.prompts import build_prompt, fence
 from modelkit.replies import ask_for_object, validate
 
@@ -154,13 +154,7 @@ def find_judge(name):
         identity = getattr(function, "identity", None) or {"function": name, "sha256": code_hash(function)}
 
         def ask(question):
-            try:
-                return function(question)
-            except InputError:
-                raise
-            except Exception as error:  # any: it is the user's code, whose own traceback tells most
-                error.add_note(f"{name}: raised for the probe {question['probe']!r}")
-                raise
+            return call_own(function, f"{name}: asked {question['probe']!r}", question)
 
         ask.identity = identity
         return ask

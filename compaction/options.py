@@ -1,16 +1,14 @@
-"""The options that several commands share, and what the user names with them: budget, judge, compactor, function.
+"""The options that several commands share, and what the user names with them: budget, judge, compactor.
 
 Run:  not a script; check.py, judge_check.py and replay.py use it.
 Does not call what it finds.
 """
 
-import hashlib
-import importlib
-import inspect
 from pathlib import Path
 
 from command import InputError
 from compaction import compactors
+from compaction.own_code import code_hash, load_function
 from strategies import available
 
 BUILT_IN = {"recent": compactors.recent, "notes": compactors.notes, "ledger": compactors.ledger}
@@ -88,34 +86,3 @@ def find_compactor(name, model_file=None):
         "extractive": bool(getattr(function, "extractive", False)),
         "sha256": code_hash(function),
     }
-
-
-def load_function(name, others):
-    """The callable that module:function names, found from the working directory, or InputError."""
-    module_name, colon, attribute = name.partition(":")
-    if not colon or not attribute or not all(module_name.split(".")):
-        raise InputError(f"{name!r} is no name known here; give {others}, or your own as module:function")
-    try:
-        module = importlib.import_module(module_name)
-    except (ImportError, SyntaxError) as error:
-        absent = isinstance(error, ModuleNotFoundError) and f"{module_name}.".startswith(f"{error.name}.")
-        remedy = f"run from the folder that holds {module_name}" if absent else "correct that module"
-        raise InputError(f"{name}: cannot be imported: {error}; {remedy}") from None
-    function = getattr(module, attribute, None)
-    if not callable(function):
-        raise InputError(f"{name}: {module_name} has no function {attribute!r}; correct the name")
-    return function
-
-
-def code_hash(function):
-    """SHA-256 of the file that defines a function, its line ends as LF; None for one that no file defines."""
-    try:
-        source = inspect.getsourcefile(inspect.unwrap(function))
-    except TypeError:  # a callable object: its class is what was written
-        source = inspect.getsourcefile(type(function))
-    return file_hash(source) if source and Path(source).is_file() else None
-
-
-def file_hash(path):
-    """SHA-256 of a text file with its line ends as LF, so that a checkout's setting changes nothing."""
-    return hashlib.sha256(Path(path).read_bytes().replace(b"\r\n", b"\n")).hexdigest()

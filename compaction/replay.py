@@ -23,7 +23,8 @@ from compaction.growth import BUDGET, KEEP_SHARE, grow
 from compaction.items import RETAINED, UNKNOWN
 from compaction.judge import judge_quality
 from compaction.model_ask import kept, pinned_model
-from compaction.options import add_budget, add_judge, budget_of, code_hash, find_compactor, judge_of, load_function
+from compaction.options import add_budget, add_judge, budget_of, find_compactor, judge_of
+from compaction.own_code import call_own, code_hash, load_function
 from compaction.replay_agent import go_on, model_agent, recorded_run
 from compaction.result_file import fixtures_hash
 from compaction.stats import mcnemar
@@ -135,7 +136,12 @@ def find_agent(args):
     """(agent, identity) that the options name."""
     if args.agent:
         function = load_function(args.agent, "--model FILE")
-        return function, getattr(function, "identity", {"function": args.agent, "sha256": code_hash(function)})
+
+        def agent(task, transcript):
+            return call_own(function, args.agent, task, transcript)
+
+        agent.extractive = getattr(function, "extractive", False)
+        return agent, getattr(function, "identity", {"function": args.agent, "sha256": code_hash(function)})
     model = pinned_model(args.model)
     ask = kept(model["ask"], model["identity"], args.keep) if args.keep else model["ask"]
     return model_agent(ask), model["identity"]

@@ -16,7 +16,7 @@ from compaction.fixtures import CLASSES
 from compaction.gates import GATES
 from compaction.items import JUDGED, RETAINED, UNKNOWN
 from compaction.measure import lost
-from compaction.options import file_hash
+from compaction.own_code import file_hash
 
 RESULTS = Path(__file__).parent / "results"
 CODE = (  # what decides a figure

@@ -13,7 +13,7 @@ from command import InputError
 from compaction.compactors import as_case
 from compaction.items import context_text, question_key
 from compaction.model_ask import pinned_model
-from compaction.options import code_hash
+from compaction.own_code import code_hash
 from modelkit.prompts import build_prompt, fence
 from strategies import available, escape, render, take
 

@@ -14,7 +14,7 @@ from command import read_json, status_of
 from compaction import check, result_file, table
 from compaction.doubles import CountsWords, prepared, small_fixture
 from compaction.fixtures import load_fixtures
-from compaction.options import file_hash
+from compaction.own_code import file_hash
 
 BUDGET = ["--context-limit", "70", "--max-new-tokens", "8", "--margin", "2"]
 
@@ -243,6 +243,19 @@ class Command(unittest.TestCase):
         ):
             report = {"comparison": {"decision": decision}, "candidate": {"compliant": compliant}}
             self.assertEqual(check.status(report, "compliant"), wanted, (decision, compliant))
+
+    def test_what_own_code_prints_is_no_data_and_its_exit_is_no_answer(self):
+        self.write("chatty.py", "print('at import')\ndef keep(h, b, c):\n    print('hello')\n    return h")
+        self.write("leaves.py", "def keep(h, b, c):\n    raise SystemExit(0)")
+        self.write("leaves_at_once.py", "raise SystemExit(0)")
+        with mock.patch.object(sys, "path", [*sys.path, str(self.folder)]):
+            status, report, err = self.run_check("--compactor", "chatty:keep")
+            self.assertEqual((status, "hello" in err, "at import" in err), (1, True, True))
+            self.assertIsNotNone(report)
+            for name in ("leaves:keep", "leaves_at_once:keep"):
+                status, report, err = self.run_check("--compactor", name)
+                self.assertEqual((status, report), (2, None))
+                self.assertRegex(err, r"that code ended the process \(exit 0\)")
 
     def test_the_record_is_what_was_printed(self):
         result = self.folder / "result.json"

@@ -215,7 +215,7 @@ class Comparing(unittest.TestCase):
             "gates": "g",
             "keep_share": 0.5,
             "judge": {"identity": "j"},
-            "decisions": [{"by": "judge", "conversation_id": "c"}],
+            "decisions": [{"by": "judge", "verdict": "absent", "conversation_id": "c"}],
         }
         check_comparable(base, base)
         check_comparable(base, base | {"keep_share": None})
@@ -226,12 +226,30 @@ class Comparing(unittest.TestCase):
             {"keep_share": 0.4},
             {"judge": None},
             {"judge": {"identity": "k"}},
-            {"decisions": [{"by": None, "conversation_id": "d"}]},
+            {"decisions": [{"by": None, "verdict": "opaque", "conversation_id": "d"}]},
         ):
             with self.subTest(change), self.assertRaisesRegex(NotComparable, "not comparable"):
                 check_comparable(base, base | change)
-        unused = base | {"decisions": []}
-        check_comparable(unused, unused | {"judge": None})  # a judge that judged nothing makes no difference
+
+    def test_a_judge_matters_only_where_both_sides_left_something_to_one(self):
+        def side(judge, *decided):
+            decisions = [{"by": by, "verdict": verdict, "conversation_id": "c"} for by, verdict in decided]
+            same = {field: field for field in ("fixtures", "budget", "counter", "gates")}
+            return same | {"keep_share": None, "judge": judge and {"identity": judge}, "decisions": decisions}
+
+        text, judged, open_ = ("text", "verbatim"), ("judge", "absent"), (None, "unjudged")
+        for one, other in (
+            (side("j", judged, text), side(None, text)),  # text decided all of the other
+            (side("j", text), side("k", text)),
+            (side("j", judged), side("j", open_)),
+            (side(None, open_), side(None, open_)),
+            (side("j", text, open_), side(None, open_)),  # neither has a verdict of its judge
+        ):
+            check_comparable(one, other)
+            check_comparable(other, one)
+        for one, other in ((side("j", judged), side("k", judged)), (side("j", judged), side(None, open_))):
+            self.assertRaisesRegex(NotComparable, "judged by", check_comparable, one, other)
+            self.assertRaisesRegex(NotComparable, "judged by", check_comparable, other, one)
 
 
 def decision(item, verdict, compaction=1, line=None):

@@ -80,7 +80,7 @@ class Growth(unittest.TestCase):
 
         with self.assertRaises(IndexError) as caught:
             grown(broken)
-        self.assertRegex(caught.exception.__notes__[0], "^small: compaction 1 .turn [0-9]+.: raised by the compactor")
+        self.assertRegex(caught.exception.__notes__[0], "^small: compaction 1 .turn [0-9]+.: the compactor: raised there")
 
     def test_a_compactor_that_edits_what_it_was_given_changes_no_fixture_and_no_reported_context(self):
         def vandal(history, budget, count):
