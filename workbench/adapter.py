@@ -103,7 +103,8 @@ def check_control(messages, count):
     for number, message in enumerate(messages, 1):
         token = control_token("\n".join(texts_in(message)[0]))
         if token:
-            raise MessageError(f"message {number} holds the model's control token {token}; take it out, a model acts on it")
+            problem = f"message {number} holds the model's control token {token}"
+            raise MessageError(f"{problem}; the template would act on it: take it out")
 
 
 def check_cost(case, chosen, question, count, budget, strategy):

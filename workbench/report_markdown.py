@@ -91,7 +91,7 @@ def comparison(section):
         ("Allowed by name", section["allowed"]),
         ("Allowed, but did not happen", section["unused"]),
         ("Not graded, so neither found nor lost", section["not_graded"]),
-        ("Gained", section["gained"]),
+        ("Gained, or no longer stale", section["gained"]),
     ):
         lines += listed(title, [change(item) for item in items])
     rows = [
