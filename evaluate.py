@@ -246,7 +246,8 @@ def main(argv=None):
     if arguments.explain is not None:
         from explain import explain
 
-        sys.stdout.writelines(line + "\n" for line in explain(arguments.cases, arguments.explain, names, **options))
+        lines = list(explain(arguments.cases, arguments.explain, names, **options))  # all or, at an error, nothing
+        sys.stdout.writelines(line + "\n" for line in lines)
         return 0
     report = run(
         arguments.cases, names, **options,

@@ -215,6 +215,11 @@ class OwnSelectors(unittest.TestCase):
         self.assertIn("exits: failed: SystemExit: 0", done.stdout)
         self.assertIn("\nrecent: ", done.stdout)
 
+    def test_explain_shows_one_budget_and_then_fails_at_the_next(self):
+        words = [sys.executable, ROOT / "evaluate.py", "--explain", "held-spread", "--budget", "300,3"]
+        done = subprocess.run(words, capture_output=True)
+        self.assertEqual((done.returncode, done.stdout), (2, b""))
+
     @unittest.skipIf(sys.platform == "win32", "no SIGINT can be sent there")
     def test_a_stop_waits_for_the_histories_that_are_being_worked_through(self):
         started = Path(self.folder.name, "started")
