@@ -10,8 +10,11 @@ Does not read cases (cases.py), check what a user's own selector returns (own_se
 (evaluate.py's `grade` does).
 """
 
+import os
 import random
 from contextlib import contextmanager
+from multiprocessing import parent_process
+from threading import Thread
 
 from cases import check_requests
 from command import InputError, progress
@@ -105,12 +108,13 @@ def by_history(cases):
 
 def run_groups(groups, work, jobs, scheduler):
     """Run each group in a worker process -> {case id: {(budget, name): row}}."""
-    from concurrent.futures import ProcessPoolExecutor, as_completed
+    from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, as_completed
     from multiprocessing import active_children, get_context
 
     others = set(active_children())
     if scheduler is None:
-        workers = ProcessPoolExecutor(min(jobs, len(groups)), mp_context=get_context("spawn"))
+        options = {"mp_context": get_context("spawn"), "initializer": end_with_parent}
+        workers = ProcessPoolExecutor(min(jobs, len(groups)), **options)
     else:
         workers = cluster(scheduler)
     with workers as executor:
@@ -123,13 +127,22 @@ def run_groups(groups, work, jobs, scheduler):
             graded = {}
             for number in range(len(groups)):  # in order, so that of several errors the same one is told each time
                 graded.update(futures[number].result())
+        except BrokenExecutor as error:
+            remedy = "it may have run out of memory: try fewer --jobs"
+            raise InputError(f"a worker process ended before its work was done: {error}; {remedy}") from None
         except BaseException:
-            for future in futures.values():
-                future.cancel()  # those that have not begun
             for process in set(active_children()) - others:
                 process.terminate()  # a history can take minutes, and Ctrl-C is not to wait for it
+            for future in futures.values() if scheduler else ():  # our own pool does not survive cancelled work here
+                future.cancel()
             raise
     return graded
+
+
+def end_with_parent():
+    """Started in each worker: one whose parent was killed would wait for work without end."""
+    parent = parent_process()
+    Thread(target=lambda: (parent.join(), os._exit(1)), daemon=True).start()
 
 
 @contextmanager

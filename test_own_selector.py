@@ -1,5 +1,6 @@
 """Selectors that are the user's own: wrong, hostile, noisy or merely odd, and what the run makes of each."""
 
+import contextlib
 import json
 import os
 import signal
@@ -104,7 +105,7 @@ def moves(case, count):
     return oldest(case, count)
 
 def sleeps(case, count):
-    pathlib.Path(os.environ["STARTED"]).touch()
+    pathlib.Path(os.environ["STARTED"], str(os.getpid())).touch()
     time.sleep(3600)
 
 @dataclasses.dataclass
@@ -220,20 +221,53 @@ class OwnSelectors(unittest.TestCase):
         done = subprocess.run(words, capture_output=True)
         self.assertEqual((done.returncode, done.stdout), (2, b""))
 
-    @unittest.skipIf(sys.platform == "win32", "no SIGINT can be sent there")
-    def test_a_stop_waits_for_the_histories_that_are_being_worked_through(self):
-        started = Path(self.folder.name, "started")
+    @contextlib.contextmanager
+    def two_busy_workers(self):
+        """A run whose two workers, given by their process ids, sleep in the middle of a selector."""
+        if sys.platform == "win32":
+            self.skipTest("processes cannot be stopped by a signal there")
         words = [sys.executable, ROOT / "evaluate.py", "--jobs", "2", "--strategies", f"{self.file}:sleeps"]
-        options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "env": {**os.environ, "STARTED": str(started)}}
-        with subprocess.Popen(words, **options) as running:
-            while not started.exists() and running.poll() is None:
-                time.sleep(0.01)
+        with tempfile.TemporaryDirectory() as started:
+            options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "env": {**os.environ, "STARTED": started}}
+            with subprocess.Popen(words, **options) as running:
+                while len(os.listdir(started)) < 2 and running.poll() is None:
+                    time.sleep(0.01)
+                try:
+                    yield running, [int(name) for name in os.listdir(started)]
+                finally:
+                    running.kill()
+
+    def assertEnded(self, workers):
+        def lives(worker):
+            status = Path("/proc", str(worker), "stat")
+            return status.exists() and " Z " not in status.read_text()  # one that nobody has waited for has ended too
+
+        deadline = time.monotonic() + 60
+        while any(map(lives, workers)) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        self.assertFalse(any(map(lives, workers)), "a worker lives on")
+
+    def test_a_stop_waits_for_the_histories_that_are_being_worked_through(self):
+        with self.two_busy_workers() as (running, workers):
             running.send_signal(signal.SIGINT)
-            try:
-                told = running.communicate(timeout=60)[1]
-            finally:
-                running.kill()
-        self.assertEqual((running.returncode, told), (130, b"evaluate.py: stopped\n"))
+            told = running.communicate(timeout=60)[1]
+            self.assertEqual((running.returncode, told), (130, b"evaluate.py: stopped\n"))
+            self.assertEnded(workers)
+
+    def test_a_worker_that_is_killed_is_a_traceback(self):
+        with self.two_busy_workers() as (running, workers):
+            os.kill(workers[0], signal.SIGKILL)
+            told = running.communicate(timeout=60)[1]
+            self.assertEqual(running.returncode, 2)
+            self.assertRegex(told.decode(), "^evaluate.py: a worker process ended before .*fewer --jobs\n$")
+            self.assertEnded(workers)
+
+    def test_workers_live_on_when_the_run_is_killed(self):
+        for how in (signal.SIGTERM, signal.SIGKILL):
+            with self.two_busy_workers() as (running, workers):
+                running.send_signal(how)
+                running.communicate(timeout=60)
+                self.assertEnded(workers)
 
 
 if __name__ == "__main__":
