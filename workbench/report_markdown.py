@@ -45,11 +45,11 @@ def table(head, rows):
 
 
 def of(part, whole):
-    return f"{part} of {whole}"
+    return f"{part} of {whole}" if whole else "–"
 
 
 def evaluation(section):
-    """The summary by strategy and split, and the cases in which a strategy misses facts or brings stale ones."""
+    """The summary by strategy and split, at each budget of a sweep; figures of no graded case are a dash."""
     lines = []
     for level in section["levels"]:
         if level["budget"] is not None:
@@ -60,10 +60,9 @@ def evaluation(section):
                 safe(row["split"]),
                 of(row["facts_found"], row["facts_total"]),
                 of(row["complete_cases"], row["cases"]),
-                row["cases_with_stale_facts"],
-                row["over_budget"],
+                *(row[field] if row["cases"] else "–" for field in ("cases_with_stale_facts", "over_budget")),
                 row["errors"],
-                row["mean_input_tokens"],
+                row["mean_input_tokens"] if row["cases"] else "–",
             ]
             for row in level["summary"]
         ]

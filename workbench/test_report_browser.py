@@ -13,7 +13,8 @@ from workbench.report import page
 from workbench.report_requests import request_view
 from workbench.report_view import evaluation_section
 from workbench.test_compare import row
-from workbench.test_report import CASE, NASTY, evaluation, sweep
+from workbench.test_report import NASTY, evaluation, sweep
+from workbench.test_report_requests import CASE
 
 CHROMIUM = os.environ.get("LAB_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 HARNESS = """<!doctype html><meta charset="utf-8"><body><iframe id="f" width="{width}" height="900"></iframe>
