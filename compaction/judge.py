@@ -184,7 +184,7 @@ def read_card(path, identity):
     card = read_json(path)
     try:
         counts = [card["agreement"][field] for field in ("right", "judged", "unjudged")]
-        whole = all(type(one) is int for one in counts) and type(card["kappa"]) in (float, type(None)) and "judge" in card
+        whole = {type(one) for one in counts} == {int} and type(card["kappa"]) in (float, type(None)) and "judge" in card
     except (KeyError, TypeError):
         whole = False
     if not whole:

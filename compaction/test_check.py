@@ -1,4 +1,4 @@
-"""The command: both questions answered apart, every exit status, and the recorded results of the shipped fixtures."""
+"""The command: both questions answered apart, every exit status, and one line for what cannot run."""
 
 import io
 import json
@@ -11,10 +11,8 @@ from unittest import mock
 
 import tokenizer
 from command import read_json, status_of
-from compaction import check, result_file, table
-from compaction.doubles import CountsWords, prepared, small_fixture
-from compaction.fixtures import load_fixtures
-from compaction.own_code import file_hash
+from compaction import check, result_file
+from compaction.doubles import CountsWords, small_fixture
 
 BUDGET = ["--context-limit", "70", "--max-new-tokens", "8", "--margin", "2"]
 
@@ -268,53 +266,6 @@ class Command(unittest.TestCase):
 def says_absent(question):
     """Double of a judge: nothing is ever there."""
     return {"verdict": "absent", "answer": "It does not say."}
-
-
-RECORDED = ("notes", "ledger")  # both against recent
-AGAIN = "record it again: python -m compaction.check --compactor {} --against recent --record"
-
-
-class Recorded(unittest.TestCase):
-    @unittest.skipUnless(prepared(), "the tokenizer is not prepared; run: python prepare.py")
-    def test_fresh_runs_on_the_shipped_fixtures_give_the_recorded_results(self):
-        for name in RECORDED:
-            out = io.StringIO()
-            with redirect_stdout(out), redirect_stderr(io.StringIO()):
-                check.main(["--compactor", name, "--against", "recent"])
-            recorded, fresh = read_json(result_file.RESULTS / f"{name}-against-recent.json"), json.loads(out.getvalue())
-            for part in fresh.keys() - {"code"}:
-                with self.subTest(f"{name}: {part}"):
-                    self.assertTrue(fresh[part] == recorded[part], AGAIN.format(name))
-
-    def test_the_recorded_hashes_match_their_files(self):
-        for name in RECORDED:
-            recorded = read_json(result_file.RESULTS / f"{name}-against-recent.json")
-            self.assertEqual(recorded["code"], result_file.code_hashes(), AGAIN.format(name))
-            self.assertEqual(recorded["candidate"]["fixtures"]["sha256"], result_file.fixtures_hash(load_fixtures()))
-            self.assertEqual(recorded["candidate"]["manifest_sha256"], file_hash(tokenizer.MANIFEST))
-
-    def test_next_to_nothing_is_left_unjudged_by_compactors_that_copy(self):
-        for name in RECORDED:
-            recorded = read_json(result_file.RESULTS / f"{name}-against-recent.json")
-            verdicts = [one for item in recorded["candidate"]["items"] for one in item["verdicts"].values()]
-            self.assertLess(verdicts.count("unjudged"), 0.02 * len(verdicts))
-
-    def test_the_readme_shows_the_recorded_figures(self):
-        reports = [read_json(result_file.RESULTS / f"{name}-against-recent.json") for name in RECORDED]
-        sides = [reports[0]["incumbent"], *(report["candidate"] for report in reports)]
-        readme = (Path(__file__).parent / "README.md").read_text(encoding="utf-8")
-        for row in zip(*(side["rows"] for side in sides)):
-            name = row[0]["name"] + (", median and p95" if "median" in row[0] else "")
-            cells = [f"{one['median']:,}, {one['p95']:,}" if "median" in one else table.value(one) for one in row]
-            with self.subTest(name):
-                (line,) = [line for line in readme.split("\n") if line.startswith(f"| {name} |")]
-                self.assertTrue(line.endswith(" | ".join(["", *cells, ""]).rstrip()), line)
-
-    def test_every_item_of_the_shipped_fixtures_is_checked_at_some_compaction(self):
-        for name in RECORDED:
-            recorded = read_json(result_file.RESULTS / f"{name}-against-recent.json")
-            self.assertEqual((recorded["candidate"]["never_checked"], recorded["candidate"]["uncovered"]), ([], []))
-            self.assertTrue(all(count >= 2 for count in recorded["candidate"]["compactions"].values()))
 
 
 if __name__ == "__main__":

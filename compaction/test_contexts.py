@@ -122,7 +122,9 @@ class Covered(unittest.TestCase):
         return found | same
 
     def test_a_conversation_without_a_context_leaves_both_answers_open(self):
-        whole, partial = self.result(small_fixture()), self.result(small_fixture(), small_fixture(conversation_id="b"))
+        other = small_fixture(conversation_id="b")
+        other["must_survive"] = [item | {"id": "b" + item["id"]} for item in other["must_survive"]]
+        whole, partial = self.result(small_fixture()), self.result(small_fixture(), other)
         self.assertEqual((whole["compliant"], whole["uncovered"]), (True, []))
         self.assertEqual((partial["compliant"], partial["uncovered"], partial["never_checked"]), (None, ["b"], []))
         self.assertEqual(compare(whole, whole)["decision"], "safe")

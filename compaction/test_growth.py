@@ -80,7 +80,8 @@ class Growth(unittest.TestCase):
 
         with self.assertRaises(IndexError) as caught:
             grown(broken)
-        self.assertRegex(caught.exception.__notes__[0], "^small: compaction 1 .turn [0-9]+.: the compactor: raised there")
+        (note,) = caught.exception.__notes__
+        self.assertRegex(note, "^small: compaction 1 .turn [0-9]+.: the compactor: raised there")
 
     def test_a_compactor_that_edits_what_it_was_given_changes_no_fixture_and_no_reported_context(self):
         def vandal(history, budget, count):
@@ -185,6 +186,7 @@ class BuiltIn(unittest.TestCase):
         self.assertNotIn(lines[0], left)
         self.assertIn(lines[-1], left)
         self.assertIn("head", left)
+        self.assertLessEqual(count_words([{"content": left}]) + 1, 60 // 2)  # 1: the question
 
 
 if __name__ == "__main__":

@@ -15,8 +15,8 @@ from answer_model import MODEL
 from command import status_of
 from compaction import check, replay
 from compaction.doubles import CountsWords, small_fixture
-from compaction.model_ask import kept, pinned_model
 from compaction.judge import find_judge, read_verdicts
+from compaction.model_ask import kept, pinned_model
 from ollama_double import OllamaDouble
 
 BUDGET = ["--context-limit", "110", "--max-new-tokens", "8", "--margin", "2"]

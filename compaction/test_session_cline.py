@@ -5,7 +5,6 @@ import unittest
 
 from compaction.session_doubles import imported, told, turns
 
-
 ENVIRONMENT = {"type": "text", "text": "<environment_details>\n# Visible files\n</environment_details>"}
 
 
