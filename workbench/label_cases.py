@@ -184,11 +184,14 @@ def check_out(path, written):
 
 def append(path, entry):
     """One entry at the end of the journal, on the disk before this returns."""
-    with open(path, "ab+") as file:
-        cut_torn_line(file)
-        file.write((json.dumps(entry, ensure_ascii=False) + "\n").encode("utf-8"))
-        file.flush()
-        os.fsync(file.fileno())
+    try:
+        with open(path, "ab+") as file:
+            cut_torn_line(file)
+            file.write((json.dumps(entry, ensure_ascii=False) + "\n").encode("utf-8"))
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}; give a file in a folder that exists") from None
 
 
 def cut_torn_line(file):

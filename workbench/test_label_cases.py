@@ -137,6 +137,11 @@ class Terminal(unittest.TestCase):
         self.assertEqual(self.answer()[0], 0)
         self.assertEqual(len(self.facts()), 2)
 
+    def test_a_place_that_cannot_be_written_is_one_line_before_the_first_question(self):
+        self.out = self.folder / "gone" / "out.json"
+        status, dialogue, err = self.answer("1")
+        self.assertEqual((status, dialogue, len(err.splitlines())), (2, "", 1))
+
     def test_a_journal_of_another_set_is_refused(self):
         self.answer("1", "")
         self.write(unlabelled("one", "other"))
