@@ -1,6 +1,7 @@
 """Selectors that are the user's own: wrong, hostile, noisy or merely odd, and what the run makes of each."""
 
 import contextlib
+import io
 import json
 import os
 import signal
@@ -12,7 +13,8 @@ import unittest
 from pathlib import Path
 
 from command import InputError
-from evaluate import ROOT, complaints, run
+from evaluate import CASES, ROOT, complaints, main, run
+from explain import explain
 from test_evaluate import needs_tokenizer
 
 OWN = '''
@@ -190,11 +192,12 @@ class OwnSelectors(unittest.TestCase):
             with self.assertRaisesRegex(InputError, message):
                 run(names=[f"{broken}:f"])
 
-    def test_what_a_selector_prints_stands_in_the_report(self):
-        done = subprocess.run(
-            [sys.executable, ROOT / "evaluate.py", "--strategies", f"{self.file}:prints"], capture_output=True
-        )
-        self.assertEqual(json.loads(done.stdout)["summary"][f"{self.file}:prints"]["dev"]["cases"], 6)
+    def test_what_a_selector_prints_stands_in_the_report_or_its_new_folder_hides_its_file(self):
+        words = [sys.executable, ROOT / "evaluate.py", "--strategies", "own.py:prints,own.py:moves"]
+        done = subprocess.run(words, capture_output=True, cwd=self.folder.name)
+        report = json.loads(done.stdout)
+        self.assertEqual([splits["dev"]["cases"] for splits in report["summary"].values()], [6, 6])
+        self.assertEqual(list(report["selectors_sha256"]), ["own.py"])
         self.assertIn(b"looking\n", done.stderr)
 
     def test_a_list_that_a_selector_fills_again_changes_rows_that_were_graded(self):
@@ -202,24 +205,17 @@ class OwnSelectors(unittest.TestCase):
         plain, reused = run(names=names)["cases"].values()
         self.assertEqual([row["turns"] for row in reused], [row["turns"] for row in plain])
 
-    def test_a_selector_that_changes_the_folder_keeps_its_file_from_being_hashed(self):
-        words = [sys.executable, ROOT / "evaluate.py", "--strategies", "own.py:moves"]
-        done = subprocess.run(words, capture_output=True, cwd=self.folder.name)
-        self.assertEqual(list(json.loads(done.stdout)["selectors_sha256"]), ["own.py"])
-
     def test_explain_ends_at_a_selector_that_fails(self):
-        names = f"{self.file}:raises,{self.file}:exits,recent"
-        words = [sys.executable, ROOT / "evaluate.py", "--explain", "held-spread", "--strategies", names]
-        done = subprocess.run(words, capture_output=True, text=True, encoding="utf-8")
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.assertIn("raises: failed: KeyError: 'no such thing'", done.stdout)
-        self.assertIn("exits: failed: SystemExit: 0", done.stdout)
-        self.assertIn("\nrecent: ", done.stdout)
+        names = [f"{self.file}:raises", f"{self.file}:exits", "recent"]
+        text = "\n".join(explain(CASES, "held-spread", names))
+        self.assertIn("raises: failed: KeyError: 'no such thing'", text)
+        self.assertIn("exits: failed: SystemExit: 0", text)
+        self.assertIn("\nrecent: ", text)
 
     def test_explain_shows_one_budget_and_then_fails_at_the_next(self):
-        words = [sys.executable, ROOT / "evaluate.py", "--explain", "held-spread", "--budget", "300,3"]
-        done = subprocess.run(words, capture_output=True)
-        self.assertEqual((done.returncode, done.stdout), (2, b""))
+        with contextlib.redirect_stdout(io.StringIO()) as shown, self.assertRaisesRegex(InputError, "alone cost"):
+            main(["--explain", "held-spread", "--budget", "300,3"])
+        self.assertEqual(shown.getvalue(), "")
 
     @contextlib.contextmanager
     def two_busy_workers(self):
@@ -263,11 +259,10 @@ class OwnSelectors(unittest.TestCase):
             self.assertEnded(workers)
 
     def test_workers_live_on_when_the_run_is_killed(self):
-        for how in (signal.SIGTERM, signal.SIGKILL):
-            with self.two_busy_workers() as (running, workers):
-                running.send_signal(how)
-                running.communicate(timeout=60)
-                self.assertEnded(workers)
+        with self.two_busy_workers() as (running, workers):
+            running.kill()
+            running.communicate(timeout=60)
+            self.assertEnded(workers)
 
 
 if __name__ == "__main__":
