@@ -47,10 +47,12 @@ def read_contexts(path, fixtures, count):
         found.append(line)
     if not found:
         raise InputError(f"{path}: no context of an annotated conversation; record some or name other --fixtures")
+    found.sort(key=lambda one: (one["conversation_id"], one["compaction"]))
+    last = {one["conversation_id"]: one["compaction"] for one in found}
     placed = [
         one
-        for line in sorted(found, key=lambda one: (one["conversation_id"], one["compaction"]))
-        if (one := placed_context(line, found, known, count))
+        for line in found
+        if (one := placed_context(line, line["compaction"] == last[line["conversation_id"]], known, count))
     ]
     return placed, {"unplaced": len(found) - len(placed), "unannotated": others}
 
@@ -96,12 +98,11 @@ def check_context(line, place):
             raise InputError(f"{place}: message {position}: {problem}; write it as a chat message")
 
 
-def placed_context(line, lines, known, count):
+def placed_context(line, is_last, known, count):
     """The context with its turn and tokens, or None where nothing says which items were stated before it."""
     fixture, opaque, messages = known[line["conversation_id"]], bool(line.get("opaque")), line.get("messages", [])
     turn = line.get("turn") or ending_turn(messages, fixture["history"])
-    last = max(one["compaction"] for one in lines if one["conversation_id"] == line["conversation_id"])
-    if turn is None and line["compaction"] == last:
+    if turn is None and is_last:
         turn = fixture["turns"] + 1
     if turn is None:
         return None
