@@ -152,7 +152,9 @@ def compile_template(source):
     environment.filters["tojson"] = tojson
     environment.globals["raise_exception"] = raise_exception
     try:
-        return environment.from_string(source), sorted(looked_for(environment.parse(source)))
+        tree = environment.parse(source)
+        marks = sorted(looked_for(tree))
+        return environment.from_string(tree), marks
     except TemplateSyntaxError as error:
         raise TokenizerError(f"chat template, line {error.lineno}: {error.message}; pin another template") from None
     except RecursionError:
