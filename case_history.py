@@ -3,7 +3,7 @@
 Run:  not a script; cases.py uses it.
 
 messages  of a turn: what happened between the user's text and the assistant's closing one, as OpenAI messages:
-          {"role": "assistant", "content": text, "tool_calls": [{"function": {"name", "arguments": object}, "id", "type"}]}
+          {"role": "assistant", "content": text, "tool_calls": [{"id", "type", "function": {"name", "arguments"}}]}
           {"role": "tool", "tool_call_id": text, "content": text}, behind the message whose call it answers
 
 Knows nothing of facts and budgets (cases.py does).

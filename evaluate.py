@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 
 import strategies
-from cases import CaseError, fact_text, load_cases
+from cases import CaseError, load_cases
 from command import InputError, dump, run_command
 
 ROOT = Path(__file__).parent
@@ -207,11 +207,15 @@ def parse_arguments(argv):
     )
     parser.add_argument("--cases", type=Path, default=CASES, help="the case set (default: the twelve cases)")
     parser.add_argument(
-        "--strategies", default=",".join(strategies.STRATEGIES), metavar="NAME,…",
+        "--strategies",
+        default=",".join(strategies.STRATEGIES),
+        metavar="NAME,…",
         help="which rules: recent,relevant,notes,hybrid (default), modelkit's, or FILE.py:NAME for your own",
     )
     parser.add_argument(
-        "--unit", choices=("turn", "message"), default="turn",
+        "--unit",
+        choices=("turn", "message"),
+        default="turn",
         help="what modelkit's selectors choose; an answer may need the reply that single messages leave out",
     )
     parser.add_argument(
@@ -250,8 +254,12 @@ def main(argv=None):
         sys.stdout.writelines(line + "\n" for line in lines)
         return 0
     report = run(
-        arguments.cases, names, **options,
-        jobs=arguments.jobs, scheduler=arguments.scheduler, verify=arguments.verify,
+        arguments.cases,
+        names,
+        **options,
+        jobs=arguments.jobs,
+        scheduler=arguments.scheduler,
+        verify=arguments.verify,
     )
     sys.stdout.write(dump(report))
     failures = list(complaints(report))

@@ -85,9 +85,7 @@ def turn_costs(case, count):
     """What each turn adds to a request with nothing else in it, in tokens."""
     alone = count(render(case, []))
     pieces = count.part([turn_messages(turn) for turn in case["history"]])
-    return [
-        count(render(case, [number])) - alone if cost is None else cost for number, cost in enumerate(pieces)
-    ]
+    return [count(render(case, [number])) - alone if cost is None else cost for number, cost in enumerate(pieces)]
 
 
 def one_line(text):

@@ -19,7 +19,7 @@ from threading import Thread
 from cases import check_requests
 from command import InputError, progress
 from own_selector import is_own, load_selector, run_own
-from strategies import STRATEGIES, available
+from strategies import STRATEGIES
 from prepare import MANIFEST
 from tokenizer import CountError, counter
 

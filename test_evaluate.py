@@ -11,13 +11,12 @@ import sys
 import tempfile
 import unittest
 from copy import deepcopy
-from pathlib import Path
 
 import strategies
 from cases import CaseError
 from command import InputError
 from evaluate import CASES, ROOT, grade, load_cases, main, run, summarize
-from strategies import STRATEGIES, escape, render
+from strategies import STRATEGIES, escape
 
 RECORDED = ROOT / "evaluation-result.json"
 
@@ -39,10 +38,15 @@ needs_tokenizer = unittest.skipUnless(prepared(), "the tokenizer is not prepared
 def case_of(*turns, current="What is it?", required=("x",), stale=(), room=200):
     """A case with (user, assistant) turns and `room` tokens for input."""
     return {
-        "id": "made-up", "split": "dev", "kind": "made up", "instructions": "Be brief.", "current": current,
+        "id": "made-up",
+        "split": "dev",
+        "kind": "made up",
+        "instructions": "Be brief.",
+        "current": current,
         "history": [{"user": user, "assistant": assistant} for user, assistant in turns],
         "budget": {"context_limit": room + 30, "max_new_tokens": 20, "margin": 10},
-        "required": list(required), "stale": list(stale),
+        "required": list(required),
+        "stale": list(stale),
     }
 
 
@@ -224,7 +228,9 @@ class Notes(unittest.TestCase):
         self.assertIn("- [turn 1, user] It must hold - [turn 7, assistant] we are done\n</notes>", content)
 
     def test_a_cue_inside_a_word_or_in_capitals_is_misread(self):
-        lines = strategies.note_lines([{"user": "MUST go. The mustard is unlimited.", "assistant": "Alwaysland."}], strategies.CUES)
+        lines = strategies.note_lines(
+            [{"user": "MUST go. The mustard is unlimited.", "assistant": "Alwaysland."}], strategies.CUES
+        )
         self.assertEqual(lines, [["- [turn 1, user] MUST go."]])
 
     def test_an_equal_line_is_kept_twice(self):

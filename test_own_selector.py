@@ -17,7 +17,7 @@ from evaluate import CASES, ROOT, complaints, main, run
 from explain import explain
 from test_evaluate import needs_tokenizer
 
-OWN = '''
+OWN = """
 from __future__ import annotations
 import dataclasses, os, pathlib, sys, time
 from strategies import fill, selection
@@ -115,7 +115,7 @@ class Words:
     found: "list[str]"
 
 number = 7
-'''
+"""
 WRONG = {
     "nothing": "returned None, not the fields",
     "raises": "KeyError: 'no such thing'",
@@ -157,7 +157,9 @@ class OwnSelectors(unittest.TestCase):
             for row in rows:
                 self.assertIn(message, row.get("error", ""), name)
                 self.assertNotIn("missing", row)
-            self.assertEqual(report["summary"][name], {split: {"cases": 0, "errors": 6} for split in ("dev", "held_out")})
+            self.assertEqual(
+                report["summary"][name], {split: {"cases": 0, "errors": 6} for split in ("dev", "held_out")}
+            )
         self.assertEqual(report["summary"]["recent"]["dev"]["facts_found"], 2)  # after all that changed the cases
         told = list(complaints(report))
         self.assertEqual(len(told), 12 * len(WRONG))
@@ -183,10 +185,15 @@ class OwnSelectors(unittest.TestCase):
         self.assertEqual(list(report["selectors_sha256"]), [self.file.as_posix()])
 
     def test_a_file_that_cannot_be_read_is_a_traceback(self):
-        for number, (text, message) in enumerate((
-            ("def f(:", "SyntaxError"), ("import sys; sys.exit()", "SystemExit"), ("1 / 0", "ZeroDivisionError"),
-            ("import nothing_of_this_name", "ModuleNotFoundError"), ("f = 7", "has no function 'f'"),
-        )):
+        for number, (text, message) in enumerate(
+            (
+                ("def f(:", "SyntaxError"),
+                ("import sys; sys.exit()", "SystemExit"),
+                ("1 / 0", "ZeroDivisionError"),
+                ("import nothing_of_this_name", "ModuleNotFoundError"),
+                ("f = 7", "has no function 'f'"),
+            )
+        ):
             broken = Path(self.folder.name, f"broken{number}.py")
             broken.write_text(text, encoding="utf-8")
             with self.assertRaisesRegex(InputError, message):

@@ -143,7 +143,9 @@ class Disk(Folder):
 
     def test_a_folder_that_cannot_be_made_is_one_line(self):
         self.target.write_bytes(b"a file in its place")
-        self.assertRegex(self.refused({"one": CONTENTS.get}), "cannot be written: .*; put that right, or name another folder")
+        self.assertRegex(
+            self.refused({"one": CONTENTS.get}), "cannot be written: .*; put that right, or name another folder"
+        )
 
     @unittest.skipIf(not hasattr(os, "geteuid") or os.geteuid() == 0, "the system's owner may write anywhere")
     def test_a_folder_that_may_not_be_written_is_one_line(self):

@@ -27,13 +27,20 @@ def hub_pages(files, card=None, commit=COMMIT):
     """What a stand-in hub answers for a model's files, its metadata included."""
     listed = []
     for name, data in files.items():
-        entry = {"rfilename": name, "size": len(data), "blobId": hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()}
+        entry = {
+            "rfilename": name,
+            "size": len(data),
+            "blobId": hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest(),
+        }
         if name == "tokenizer.json":
             entry["lfs"] = {"sha256": hashlib.sha256(data).hexdigest(), "size": len(data), "pointerSize": 1}
         listed.append(entry)
     info = {"id": "stand/in", "sha": commit, "siblings": listed, "cardData": card or {}}
     pages = {REPO + name: (200, "application/octet-stream", data) for name, data in files.items()}
-    return {**pages, f"/api/models/stand/in/revision/{COMMIT}?blobs=true": (200, "application/json", json.dumps(info).encode())}
+    return {
+        **pages,
+        f"/api/models/stand/in/revision/{COMMIT}?blobs=true": (200, "application/json", json.dumps(info).encode()),
+    }
 
 
 class Command(Packages):
@@ -125,7 +132,10 @@ class WholeRuns(Command):
     def test_an_offline_setting_of_the_hub_is_respected(self):
         self.write_manifest()
         server = self.serve(hub_pages(CONTENTS))
-        self.assertIn("Hugging Face hub: switched off by HF_HUB_OFFLINE", self.run_prepare(hub=server.url, HF_HUB_OFFLINE="1").stderr)
+        self.assertIn(
+            "Hugging Face hub: switched off by HF_HUB_OFFLINE",
+            self.run_prepare(hub=server.url, HF_HUB_OFFLINE="1").stderr,
+        )
         self.assertEqual(server.asked, [])
 
     def test_killed_in_the_middle_of_a_download_leaves_nothing(self):
@@ -259,8 +269,11 @@ class Pinning(Command):
     def test_a_pin_that_could_not_be_read_or_written_puts_files_in_place(self):
         place = self.give(tokenizer__json=TOKENIZER, chat_template__jinja=b"plain")
         for model, path, reason in (
-            ("", self.path, "'' is no name"), (" ", self.path, "is no name"), ("a\nb", self.path, "is no name"),
-            ("\udcff", self.path, "is no name"), ("a/b", self.here / "nowhere" / "m.json", "there is no folder"),
+            ("", self.path, "'' is no name"),
+            (" ", self.path, "is no name"),
+            ("a\nb", self.path, "is no name"),
+            ("\udcff", self.path, "is no name"),
+            ("a/b", self.here / "nowhere" / "m.json", "there is no folder"),
         ):
             self.assertRaisesRegex(InputError, reason, prepare.pin_model, model, None, path, place)
         self.assertFalse(self.target.exists())

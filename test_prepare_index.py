@@ -216,13 +216,18 @@ class Settings(Packages):
             return prepare_pip.read_settings()
 
     def test_the_environment_overrules_a_command_which_overrules_the_global_section(self):
-        config = "[global]\nquiet = 2\nindex-url = http://a/\ntimeout = 7\ntrusted-host = b\n  c\n[install]\ntimeout = 8\n"
+        config = (
+            "[global]\nquiet = 2\nindex-url = http://a/\ntimeout = 7\ntrusted-host = b\n  c\n[install]\ntimeout = 8\n"
+        )
         found = self.pip(config, PIP_INDEX_URL="http://d/%40", PIP_CERT="")
         self.assertEqual((found["index-url"], found["timeout"]), ("http://d/%40", "8"))
         self.assertEqual(prepare_pip.many(found, "trusted-host"), ["b", "c"])
 
     def test_without_an_index_url_it_is_the_default_that_pips_help_prints(self):
-        printed = {"config": "global.timeout='1'\n", "download": "  -i, --index-url <url>  Base (default https://x/y). T"}
+        printed = {
+            "config": "global.timeout='1'\n",
+            "download": "  -i, --index-url <url>  Base (default https://x/y). T",
+        }
         with mock.patch("prepare_pip.run_pip", lambda command, *_: printed[command]):
             self.assertEqual(prepare_pip.read_settings(), {"timeout": "1", "index-url": "https://x/y"})
 

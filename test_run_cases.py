@@ -21,16 +21,26 @@ def shared_set(folder, histories=3, questions=4):
     """A case set of the larger form in a file: questions that share histories."""
     turns = {
         f"h{number}": [
-            {"id": f"t{turn}", "user": f"Item {turn} of list {number} is at place {turn * 7}.", "assistant": f"Place {turn * 7}."}
+            {
+                "id": f"t{turn}",
+                "user": f"Item {turn} of list {number} is at place {turn * 7}.",
+                "assistant": f"Place {turn * 7}.",
+            }
             for turn in range(30)
         ]
         for number in range(histories)
     }
     cases = [
         {
-            "id": f"{name}-{turn}", "split": "dev", "kind": "lookup", "instructions": "", "history": name,
-            "current": f"Where is item {turn}?", "budget": {"context_limit": 200, "max_new_tokens": 20, "margin": 0},
-            "required": [{"turn": f"t{turn}", "text": f"Item {turn}"}], "stale": [],
+            "id": f"{name}-{turn}",
+            "split": "dev",
+            "kind": "lookup",
+            "instructions": "",
+            "history": name,
+            "current": f"Where is item {turn}?",
+            "budget": {"context_limit": 200, "max_new_tokens": 20, "margin": 0},
+            "required": [{"turn": f"t{turn}", "text": f"Item {turn}"}],
+            "stale": [],
         }
         for turn in range(questions)
         for name in turns
@@ -73,8 +83,12 @@ class ManyCases(unittest.TestCase):
         ]
         token = '<|"|>'  # with quotation marks, which JSON escapes
         for keys in (
-            (0, "content"), (1, "content"), (1, "name"), (0, "tool_calls", 0, "function", "name"),
-            (0, "tool_calls", 0, "function", "arguments", "x", 0, "y"), (0, "tool_calls", 0, "function", "arguments", token),
+            (0, "content"),
+            (1, "content"),
+            (1, "name"),
+            (0, "tool_calls", 0, "function", "name"),
+            (0, "tool_calls", 0, "function", "arguments", "x", 0, "y"),
+            (0, "tool_calls", 0, "function", "arguments", token),
         ):
             value = json.loads(self.path.read_text(encoding="utf-8"))
             turn = value["histories"]["h1"][4]
@@ -149,7 +163,10 @@ class ManyCases(unittest.TestCase):
 class Explained(unittest.TestCase):
     def explain(self, *arguments):
         done = subprocess.run(
-            [sys.executable, ROOT / "evaluate.py", "--explain", *arguments], capture_output=True, text=True, encoding="utf-8"
+            [sys.executable, ROOT / "evaluate.py", "--explain", *arguments],
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
         )
         return done.stdout
 

@@ -46,12 +46,15 @@ class Rules(unittest.TestCase):
         case = case_of(("list", "two files"))
         call = {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "ls", "arguments": {}}}]}
         case["history"][0]["messages"] = [call, {"role": "tool", "content": "a b"}]
-        self.assertEqual([message["role"] for message in render(case, [0])][1:-1], ["user", "assistant", "tool", "assistant"])
+        self.assertEqual(
+            [message["role"] for message in render(case, [0])][1:-1], ["user", "assistant", "tool", "assistant"]
+        )
+
 
 class LongestEnd(unittest.TestCase):
     def test_notes_found_by_halving_are_others_than_those_taken_one_by_one(self):
         lines = [f"note {number}" for number in range(70)]
-        for room in (*range(60), 10 ** 6):
+        for room in (*range(60), 10**6):
             for length in (0, 1, 2, 3, 7, 8, 70):
                 given, one_by_one = lines[:length], []
                 while len(one_by_one) < length and len(one_by_one) < room:

@@ -35,8 +35,9 @@ TOOL_RUN = [
     {"role": "assistant", "content": "Two files."},
 ]
 ODD_TEXTS = (
-    "", " ", "\n", "w", "  two words ", "\r\nline\r\n\r\nnext\t\r\n", "\n\n\nx\n\n\n", "naïve – “quoted” 日本語 👩‍💻\u0301",
-    "\u00a0hard space\u2028", "\x1cseparator\x1f", "{{ x }} {% y %} <b>&amp;", "- [turn 1, user] 12,000.50%", "a" * 200, "\u0307dot",
+    "", " ", "\n", "w", "  two words ", "\r\nline\r\n\r\nnext\t\r\n", "\n\n\nx\n\n\n",
+    "naïve – “quoted” 日本語 👩‍💻\u0301", "\u00a0hard space\u2028", "\x1cseparator\x1f", "{{ x }} {% y %} <b>&amp;",
+    "- [turn 1, user] 12,000.50%", "a" * 200, "\u0307dot",
 )
 
 
@@ -234,7 +235,8 @@ def run_shapes(marks):
     joined = [FIRST, {"role": "assistant", "content": "One."}, {"role": "assistant", "content": "Two."}]
     thought = [FIRST, {"role": "assistant", "content": "Three.", "reasoning": "Because."}]
     unanswered = [FIRST, call]
-    two_calls = [FIRST, call, result, {**call, "content": "Again."}, result, result, {"role": "assistant", "content": "x"}]
+    again, end = {**call, "content": "Again."}, {"role": "assistant", "content": "x"}
+    two_calls = [FIRST, call, result, again, result, result, end]
     yield [system, *TOOL_RUN, SECOND]
     yield [*joined, *TOOL_RUN, *TOOL_RUN, *two_calls, *joined, SECOND]
     yield [*TOOL_RUN[:3], *thought, *unanswered, FIRST, system, *two_calls, SECOND]

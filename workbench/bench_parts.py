@@ -25,6 +25,17 @@ QUESTION = "What did the deploy log say about the rollout, the queue and the rep
 ALL = ("recent", "relevant", "notes", "hybrid", "bm25", "dense", "rerank", "near")
 
 
+LOAD = """
+import hashlib, tokenizers
+from prepare import folder
+for name in ("tokenizer.json", "chat_template.jinja"):
+    data = (folder() / name).read_bytes()
+    hashlib.sha256(data).hexdigest()
+    if name == "tokenizer.json":
+        tokenizers.Tokenizer.from_buffer(data)
+"""
+
+
 def machine():
     """Where the seconds come from."""
     return {"python": platform.python_version(), "system": platform.system(), "cores": os.cpu_count()}
@@ -46,8 +57,14 @@ def peak_mb():
 def made_case(turns, budget):
     """A case over a generated history."""
     return {
-        "id": "made", "split": "dev", "kind": "generated", "instructions": "Be brief.", "current": QUESTION,
-        "history": history(turns, seed=turns), "required": [], "stale": [],
+        "id": "made",
+        "split": "dev",
+        "kind": "generated",
+        "instructions": "Be brief.",
+        "current": QUESTION,
+        "history": history(turns, seed=turns),
+        "required": [],
+        "stale": [],
         "budget": {"context_limit": budget, "max_new_tokens": 0, "margin": 0},
     }
 
@@ -96,9 +113,14 @@ def selection(name, turns, budget):
             raise RuntimeError(f"{name} at {turns} turns: over budget")
     cold_s, floor_s = statistics.median(cold), statistics.median(floors)
     return {
-        "turns": turns, "rule": name, "cold_s": round(cold_s, 4), "warm_s": round(statistics.median(warm), 5),
-        "floor_s": round(floor_s, 4), "cold_over_floor": round(cold_s / floor_s, 2),
-        "turns_chosen": selected["turns"], "peak_mb": peak_mb(),
+        "turns": turns,
+        "rule": name,
+        "cold_s": round(cold_s, 4),
+        "warm_s": round(statistics.median(warm), 5),
+        "floor_s": round(floor_s, 4),
+        "cold_over_floor": round(cold_s / floor_s, 2),
+        "turns_chosen": selected["turns"],
+        "peak_mb": peak_mb(),
     }
 
 
@@ -168,25 +190,30 @@ def whole_set(path, budget):
         raise RuntimeError("two processes gave another report than one")
     limit = 10 * floor_s + 0.005 * len(cases)
     return {
-        "budget": budget, "questions": len(cases), "selectors": len(ALL), "one_process_s": round(one_s, 2),
-        "two_processes_s": round(two_s, 2), "one_over_two": round(one_s / two_s, 2), "floor_s": round(floor_s, 2),
-        "limit_s": round(limit, 2), "peak_mb": peak,
+        "budget": budget,
+        "questions": len(cases),
+        "selectors": len(ALL),
+        "one_process_s": round(one_s, 2),
+        "two_processes_s": round(two_s, 2),
+        "one_over_two": round(one_s / two_s, 2),
+        "floor_s": round(floor_s, 2),
+        "limit_s": round(limit, 2),
+        "peak_mb": peak,
     }
 
 
 def start():
     """`python evaluate.py` from a cold start against a process that verifies and loads the tokenizer alone."""
-    load = "import hashlib, tokenizers\nfrom prepare import folder\nfor name in ('tokenizer.json', 'chat_template.jinja'):\n"
-    load += "    data = (folder() / name).read_bytes(); hashlib.sha256(data).hexdigest()\n"
-    load += "    if name == 'tokenizer.json': tokenizers.Tokenizer.from_buffer(data)\n"
-    ratios, ours, alone = [], [], []
-    for _ in range(5):
-        for command, seconds in (([sys.executable, "evaluate.py"], ours), ([sys.executable, "-c", load], alone)):
-            seconds.append(timed(lambda: subprocess.run(command, cwd=ROOT, capture_output=True, check=True))[0])
-        ratios.append(ours[-1] / alone[-1])
+
+    def run(*arguments):
+        return timed(lambda: subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True, check=True))[0]
+
+    pairs = [(run("evaluate.py"), run("-c", LOAD)) for _ in range(5)]
+    ours, alone = zip(*pairs)
     return {
-        "evaluate_s": round(statistics.median(ours), 3), "load_s": round(statistics.median(alone), 3),
-        "evaluate_over_load": round(statistics.median(ratios), 2),
+        "evaluate_s": round(statistics.median(ours), 3),
+        "load_s": round(statistics.median(alone), 3),
+        "evaluate_over_load": round(statistics.median(one / other for one, other in pairs), 2),
     }
 
 
@@ -211,9 +238,14 @@ def near(turns):
     questions = [question(rng, [made[number]], *vocabulary) for number in range(0, turns, turns // 20)]
     ask_s = statistics.median(timed(index.scores, text)[0] for text in questions)
     return {
-        "turns": turns, "index_s": round(index_s, 3), "tokenise_one_thread_s": round(floor_s, 3),
-        "index_over_tokenise": round(index_s / floor_s, 2), "ask_ms": round(ask_s * 1000, 2),
-        "add_one_turn_ms": round(grown_s * 10, 3), "index_mb": round(index_mb, 1), "peak_mb": peak_mb(),
+        "turns": turns,
+        "index_s": round(index_s, 3),
+        "tokenise_one_thread_s": round(floor_s, 3),
+        "index_over_tokenise": round(index_s / floor_s, 2),
+        "ask_ms": round(ask_s * 1000, 2),
+        "add_one_turn_ms": round(grown_s * 10, 3),
+        "index_mb": round(index_mb, 1),
+        "peak_mb": peak_mb(),
     }
 
 
@@ -236,13 +268,19 @@ def signals(events):
 
         def look():
             with out.open("wb") as file:
-                subprocess.run([sys.executable, "-m", "compaction.signals", str(log)], cwd=ROOT, stdout=file, check=True)
+                subprocess.run(
+                    [sys.executable, "-m", "compaction.signals", str(log)], cwd=ROOT, stdout=file, check=True
+                )
 
         read_s, look_s = timed(read)[0], timed(look)[0]
         children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
         return {
-            "events": events, "log_mb": round(log.stat().st_size / 1e6), "signals_s": round(look_s, 2),
-            "events_per_s": round(events / look_s), "read_json_s": round(read_s, 2),
-            "signals_over_read": round(look_s / read_s, 2), "report_mb": round(out.stat().st_size / 1e6, 1),
+            "events": events,
+            "log_mb": round(log.stat().st_size / 1e6),
+            "signals_s": round(look_s, 2),
+            "events_per_s": round(events / look_s),
+            "read_json_s": round(read_s, 2),
+            "signals_over_read": round(look_s / read_s, 2),
+            "report_mb": round(out.stat().st_size / 1e6, 1),
             "peak_mb_of_signals": round(children / (1024 * 1024 if sys.platform == "darwin" else 1024)),
         }

@@ -50,7 +50,11 @@ def history(turns, seed):
 def question(rng, turns, words, weights):
     """A question of some words of the turns that hold its evidence, and some others."""
     rare = [word for turn in turns for word in turn["user"].rstrip(".").split() if len(word) > 3]
-    return "What about " + " ".join([*rng.sample(rare, min(4, len(rare))), *rng.choices(words, cum_weights=weights, k=4)]) + "?"
+    return (
+        "What about "
+        + " ".join([*rng.sample(rare, min(4, len(rare))), *rng.choices(words, cum_weights=weights, k=4)])
+        + "?"
+    )
 
 
 def case_set(path, questions=QUESTIONS, histories=HISTORIES, turns=TURNS, seed=1):
@@ -62,12 +66,19 @@ def case_set(path, questions=QUESTIONS, histories=HISTORIES, turns=TURNS, seed=1
     for number in range(questions):
         name = f"h{number % histories}"
         evidence = rng.sample(made[name], rng.choice((1, 1, 1, 2)))
-        cases.append({
-            "id": f"q{number}", "split": "held_out", "kind": "generated", "instructions": "",
-            "current": question(rng, evidence, words, weights), "history": name,
-            "budget": {"context_limit": 4096, "max_new_tokens": 0, "margin": 0},
-            "required": [{"turn": turn["id"], "text": turn["user"]} for turn in evidence], "stale": [],
-        })
+        cases.append(
+            {
+                "id": f"q{number}",
+                "split": "held_out",
+                "kind": "generated",
+                "instructions": "",
+                "current": question(rng, evidence, words, weights),
+                "history": name,
+                "budget": {"context_limit": 4096, "max_new_tokens": 0, "margin": 0},
+                "required": [{"turn": turn["id"], "text": turn["user"]} for turn in evidence],
+                "stale": [],
+            }
+        )
     value = {"format": 1, "histories": made, "cases": cases}
     Path(path).write_text(json.dumps(value, ensure_ascii=False), encoding="utf-8")
     return Path(path)
