@@ -11,6 +11,7 @@ Does not read cases (cases.py), check what a user's own selector returns (own_se
 """
 
 import os
+import gc
 import random
 from contextlib import contextmanager
 from multiprocessing import parent_process
@@ -173,6 +174,7 @@ def run_group(cases, names, path, budgets, manifest, checked, show=False):
     table, count, snapshots = selector_table(names), counter(manifest), {}
     from evaluate import grade  # here: evaluate.py imports this module
 
+    gc.freeze()  # what is loaded lives to the end; walking it again and again took a sixth of a long run
     for budget in budgets:
         check_requests([with_input(case, budget) for case in cases], count, path)
     graded = {}
