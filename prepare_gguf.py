@@ -8,9 +8,6 @@ Reads no tensors. What comes out is only as good as its hash, which prepare.py c
 
 import json
 import struct
-from itertools import islice
-
-from command import progress
 
 CONTROL, USER_DEFINED = 3, 4  # the token types whose tokens stand in added_tokens
 SPACE = "\u2581"  # how the vocabulary writes a space
@@ -82,13 +79,27 @@ def tokenizer_json(data):
         raise GgufError(f"its metadata has no {error.args[0]}") from None
     except (IndexError, TypeError) as error:
         raise GgufError(f"its vocabulary is not of the kind that can be rebuilt: {error}") from None
-    tokenizer = layout(added, {token: number for number, token in enumerate(tokens)}, pairs)
-    pieces = json.JSONEncoder(indent=2, ensure_ascii=False).iterencode(tokenizer)
-    shown = iter(progress(pieces, desc="rebuilding tokenizer.json", unit=" pieces", unit_scale=True))
-    data = bytearray()
-    while part := "".join(islice(shown, 100_000)):  # all pieces at once would take some hundred megabytes
-        data += part.encode("utf-8")
-    return bytes(data)
+    return file_text(added, tokens, pairs).encode("utf-8")
+
+
+def file_text(added, tokens, pairs):
+    """The two-space indented JSON of `layout`. Vocabulary and merges are written by hand, since the library's own
+    indenting walks over each of their million strings in Python."""
+    quote = json.JSONEncoder(ensure_ascii=False).encode
+    # A later token of the same text takes the place of the earlier one, as in a dict.
+    vocabulary = {token: number for number, token in enumerate(tokens)}
+    entries = [f"{quote(token)}: {number}" for token, number in vocabulary.items()]
+    merges = [f"[\n        {quote(one)},\n        {quote(other)}\n      ]" for one, other in pairs]
+    frame = json.dumps(layout(added), indent=2, ensure_ascii=False)
+    frame = frame.replace('"vocab": null', '"vocab": ' + block("{", entries, "}"))
+    return frame.replace('"merges": null', '"merges": ' + block("[", merges, "]"))
+
+
+def block(opening, lines, closing):
+    """Lines at the depth of the model's fields, between brackets."""
+    if not lines:
+        return opening + closing
+    return f"{opening}\n      " + ",\n      ".join(lines) + f"\n    {closing}"
 
 
 def split_merge(merge):
@@ -104,8 +115,8 @@ def added_token(number, content):
     return {"id": number, "content": content, **flags}
 
 
-def layout(added, vocabulary, merges):
-    """A tokenizers file's value, its keys in the order in which that library writes them."""
+def layout(added):
+    """A tokenizers file's value, its keys in the order in which that library writes them; file_text adds the rest."""
     return {
         "version": "1.0",
         "truncation": None,
@@ -141,7 +152,7 @@ def layout(added, vocabulary, merges):
             "fuse_unk": True,
             "byte_fallback": True,
             "ignore_merges": False,
-            "vocab": vocabulary,
-            "merges": merges,
+            "vocab": None,
+            "merges": None,
         },
     }

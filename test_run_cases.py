@@ -1,9 +1,9 @@
 """Runs over many cases: several processes, requests counted in full, what a case explains."""
 
+import contextlib
+import io
 import json
 import os
-import subprocess
-import sys
 import tempfile
 import unittest
 from copy import deepcopy
@@ -12,7 +12,7 @@ from unittest import mock
 
 import run_cases
 from command import InputError
-from evaluate import ROOT, run
+from evaluate import main, run
 from explain import explain, one_line
 from test_evaluate import needs_tokenizer
 
@@ -161,17 +161,10 @@ class ManyCases(unittest.TestCase):
 
 @needs_tokenizer
 class Explained(unittest.TestCase):
-    def explain(self, *arguments):
-        done = subprocess.run(
-            [sys.executable, ROOT / "evaluate.py", "--explain", *arguments],
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-        )
-        return done.stdout
-
     def test_a_turn_is_left_out_without_a_reason(self):
-        text = self.explain("dev-spread")
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            self.assertEqual(main(["--explain", "dev-spread"]), 0)
+        text = out.getvalue()
         for line in (
             "turn 0  - not reached: turn 1 did not fit and ended the walk",
             "turn 1  - does not fit: costs 310",
