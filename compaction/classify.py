@@ -10,6 +10,7 @@ found  {"class", "turn" (from 1), "role", "text" (the whole sentence as it stand
 
 import re
 
+from modelkit.segments import split_sentences
 from strategies import turn_messages, words
 
 LONGEST = 320  # characters; a longer "sentence" is a log or a listing, which binds nobody
@@ -106,7 +107,7 @@ def classify_text(text, role):
 def sentences(text):
     """The sentences of a text, line by line, those too long to be one left out."""
     for line in text.split("\n"):
-        for sentence in re.split(r"(?<=[.!?])\s+", line.strip()):
+        for sentence in split_sentences(line):
             if sentence and len(sentence) <= LONGEST:
                 yield sentence
 
