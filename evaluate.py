@@ -1,6 +1,6 @@
 """Grade which facts each selection rule brings into the request, and print the report.
 
-Run:  python evaluate.py > report.json           the four rules on the twelve cases
+Run:  python evaluate.py > report.local.json           the four rules on the twelve cases
       python evaluate.py --strategies recent,bm25 --cases my.json --budget 1024,4096
 
 Prints the report as JSON on standard output and a table on standard error. Exit status 1: a selector failed or went
@@ -203,7 +203,8 @@ def whole_numbers(text):
 def parse_arguments(argv):
     parser = argparse.ArgumentParser(
         description=__doc__.splitlines()[0],
-        epilog="example: python evaluate.py --strategies recent,notes,bm25 --budget 128,256 > report.json",
+        epilog="example: python evaluate.py --strategies recent,notes,bm25 --budget 128,256 > report.local.json",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--cases", type=Path, default=CASES, help="the case set (default: the twelve cases)")
     parser.add_argument(

@@ -1,12 +1,15 @@
 """What every command does with its streams and errors: statuses, complaints of one line, output that cannot go out."""
 
 import contextlib
+import importlib
 import io
+import os
 import subprocess
 import sys
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 from command import InputError, NotComparable, read_json, status_of
 
@@ -116,6 +119,28 @@ class Statuses(unittest.TestCase):
         if not Path("/dev/zero").exists():
             self.skipTest("needs /dev/zero")
         self.assertRaisesRegex(InputError, "/dev/zero: cannot be read: is a device", read_json, "/dev/zero")
+
+
+def help_of(name, columns):
+    """What `--help` of a module prints in a terminal of so many columns."""
+    out = io.StringIO()
+    with mock.patch.dict(os.environ, {"COLUMNS": str(columns)}), contextlib.redirect_stdout(out):
+        status_of(importlib.import_module(name).main, ["--help"])
+    return out.getvalue()
+
+
+class Help(unittest.TestCase):
+    def test_an_example_is_not_broken_in_a_terminal_of_eighty_columns(self):
+        """A line broken after `>` is a shell's syntax error when it is pasted."""
+        paths = [path for folder in ("", "compaction", "workbench") for path in sorted((ROOT / folder).glob("*.py"))]
+        for path in paths:
+            if path.name.startswith("test_") or "    run_command(main)" not in path.read_text(encoding="utf-8"):
+                continue
+            name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+            with self.subTest(name):
+                narrow, wide = (help_of(name, columns).lower().partition("example:")[2] for columns in (80, 500))
+                self.assertIn("python", narrow)
+                self.assertEqual(narrow, wide)
 
 
 if __name__ == "__main__":

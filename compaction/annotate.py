@@ -1,7 +1,7 @@
 """Propose the items that a conversation's compaction must keep, let a person decide on each, and measure the proposals.
 
-Run:  python -m compaction.annotate propose log.jsonl --conversation ID > draft.json
-      python -m compaction.annotate review draft.json --fixture my-fixtures/ID.json
+Run:  python -m compaction.annotate propose log.local.jsonl --conversation ID > draft.local.json
+      python -m compaction.annotate review draft.local.json --fixture my-fixtures/ID.json
       python -m compaction.annotate measure
 propose reads one conversation (JSON with history, or an event log) and prints a draft. review asks a person about each
 proposal: confirm, edit or reject. Confirmed items go to the fixture after each decision, rejected ones to a file beside

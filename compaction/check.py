@@ -1,6 +1,6 @@
 """Check whether a compactor keeps what must survive, and whether a change to it is safe.
 
-Run:  python -m compaction.check --compactor notes --against recent > result.json
+Run:  python -m compaction.check --compactor notes --against recent > result.local.json
 The result is JSON on standard output, a table for a person on standard error.
 
 Exit status  with --against: 0 safe, 1 blocked; without: 0 compliant, 1 not; --require compliant asks for both.
@@ -33,7 +33,8 @@ from strategies import available
 def arguments(argv):
     parser = argparse.ArgumentParser(
         description=__doc__.splitlines()[0],
-        epilog="example: python -m compaction.check --compactor notes --against recent > result.json",
+        epilog="example: python -m compaction.check --compactor notes --against recent > result.local.json",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--compactor", metavar="NAME", help="recent, notes, ledger, summary or module:function")

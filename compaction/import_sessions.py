@@ -1,6 +1,6 @@
 """Turn what agents' tools recorded into one event log (JSON lines), as a stream, nothing left out in silence.
 
-Run:  python -m compaction.import_sessions ~/.claude/projects --output log.jsonl --summary summary.json
+Run:  python -m compaction.import_sessions ~/.claude/projects --output log.local.jsonl --summary summary.local.json
 Reads files or folders of Claude Code, Codex, pi, Copilot CLI, Gemini CLI, SWE-agent, mini-swe-agent, Cline and OpenAI
 messages; the format is seen by content. The summary counts what could not be read, what was left out
 and what is odd, by kind, with its places. --contexts FILE also writes what each recorded compaction left, for
@@ -142,7 +142,7 @@ def main(argv=None):
         description=__doc__.splitlines()[0],
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="example:\n  python -m compaction.import_sessions ~/.claude/projects ~/.codex/sessions \\\n"
-        "      --output log.jsonl --summary summary.json\n  python -m compaction.signals log.jsonl",
+        "      --output log.local.jsonl --summary summary.local.json\n  python -m compaction.signals log.local.jsonl",
     )
     parser.add_argument("paths", nargs="+", help="session files, or folders that hold them")
     parser.add_argument("--output", metavar="FILE", help="where the log goes (default: standard output)")

@@ -1,8 +1,8 @@
 """Measure a judge on labelled items before its verdicts are believed: its card.
 
-Run:  python -m compaction.judge_check --judge module:function > card.json
-      python -m compaction.judge_check --judge model.json --keep judge-answers.jsonl > card.json
-The card goes to `python -m compaction.check --card card.json`. A judge without one is unmeasured.
+Run:  python -m compaction.judge_check --judge module:function > card.local.json
+      python -m compaction.judge_check --judge model.local.json --keep answers.local.jsonl > card.local.json
+The card goes to `python -m compaction.check --card card.local.json`. A judge without one is unmeasured.
 Does not improve a judge or decide whether it is good enough: the card stands beside each row that it judged.
 
 labels   {"labelled_by", "about", "items": [{"id", "probe", "expect", "context", "label", "planted"?}]}
@@ -193,6 +193,7 @@ def main(argv=None):
     parser = argparse.ArgumentParser(
         description=__doc__.splitlines()[0],
         epilog="example: python -m compaction.judge_check --judge compaction.doubles:overlap_judge",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--judge", required=True, metavar="NAME", help="module:function, or the file of a model block")
     parser.add_argument("--labels", type=Path, default=LABELS, metavar="FILE", help="labelled items (default: shipped)")

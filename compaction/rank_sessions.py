@@ -82,7 +82,7 @@ def read_incidents(path):
 
 def main(argv=None):
     parser = argparse.ArgumentParser(
-        description=__doc__.splitlines()[0], epilog="example: python -m compaction.rank_sessions log.jsonl"
+        description=__doc__.splitlines()[0], epilog="example: python -m compaction.rank_sessions log.local.jsonl"
     )
     parser.add_argument("paths", nargs="+", type=Path, help="event logs, or folders of them")
     parser.add_argument("--incidents", type=Path, metavar="FILE", help="JSON of reported incidents by conversation id")

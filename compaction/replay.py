@@ -1,7 +1,7 @@
 """Run each conversation on twice, with and without compaction, and compare what the agent then does.
 
 Run:  python -m compaction.replay --compactor notes --agent compaction.doubles:shipped_forgetful_agent
-      python -m compaction.replay --compactor notes --model model.json --window 32768 --keep replies.jsonl
+      python -m compaction.replay --compactor notes --model model.local.json --window 32768 --keep replies.jsonl
 Both runs start from the same prefix, at the last compaction, with the same seed and temperature 0: the next user turns
 and then each item's probe. A conversation whose full history does not fit --window has no reference run: its recorded
 and accepted trace stands in, and passes every check.
@@ -152,6 +152,7 @@ def arguments(argv):
         description=__doc__.splitlines()[0],
         epilog="example: python -m compaction.replay --compactor notes "
         "--agent compaction.doubles:shipped_forgetful_agent",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
         "--compactor", required=True, metavar="NAME", help="recent, notes, ledger, summary or module:function"

@@ -1,7 +1,7 @@
 """Make fixtures of imported sessions and the items annotated in them, so that their compactions can be checked.
 
-Run:  python -m compaction.session_fixtures log.jsonl items.json --output my-fixtures
-      python -m compaction.check --contexts contexts.jsonl --fixtures my-fixtures
+Run:  python -m compaction.session_fixtures log.local.jsonl items.local.json --output my-fixtures
+      python -m compaction.check --contexts contexts.local.jsonl --fixtures my-fixtures
 import_sessions.py writes the log and, with --contexts, the contexts. A file of items is {"items": [item]}: an item as
 in a fixture with its conversation_id; fields that no fixture has (who, recorded) are left out.
 
@@ -119,7 +119,8 @@ def make_fixtures(events, items, path):
 def main(argv=None):
     parser = argparse.ArgumentParser(
         description=__doc__.splitlines()[0],
-        epilog="example: python -m compaction.session_fixtures log.jsonl items.json --output my-fixtures",
+        epilog="example: python -m compaction.session_fixtures log.local.jsonl items.local.json --output my-fixtures",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("log", help="event log that import_sessions.py wrote")
     parser.add_argument("items", help="JSON file of annotated items")

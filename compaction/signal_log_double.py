@@ -1,6 +1,6 @@
 """A generated event log for measuring signals.py on: a double, no recorded conversation stands in it.
 
-Run:  python -m compaction.signal_log_double 1000000 > log.jsonl
+Run:  python -m compaction.signal_log_double 1000000 > log.local.jsonl
 Conversations of some 40 to 400 events, one after the other, with calls that repeat, files that are written between,
 compactions and messages that say again what was said. The same number and seed give the same log.
 """
@@ -91,7 +91,8 @@ def call(chance, subjects):
 def main(argv=None):
     parser = argparse.ArgumentParser(
         description=__doc__.splitlines()[0],
-        epilog="example: python -m compaction.signal_log_double 1000 --seed 1 > log.jsonl",
+        epilog="example: python -m compaction.signal_log_double 1000 --seed 1 > log.local.jsonl",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("events", type=int, help="how many events")
     parser.add_argument("--seed", type=int, default=0)

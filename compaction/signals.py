@@ -1,6 +1,6 @@
 """Look through an event log for signs that a compaction lost something: calls made again, instructions given again.
 
-Run:  python -m compaction.signals log.jsonl > signals.json
+Run:  python -m compaction.signals log.local.jsonl > signals.local.json
 import_sessions.py makes the log from what agents' tools record. One pass; memory is that of the longest conversation.
 Most calls made again are innocent: each hit has its evidence and kind (signal_calls.py), and beside every share stands
 the same share at places with no compaction near. Restatements: signal_restatements.py. A sample of twenty conversations
@@ -136,8 +136,8 @@ def options():
     parser = argparse.ArgumentParser(
         description=__doc__.splitlines()[0],
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="example:\n  python -m compaction.signal_log_double 2000 > log.jsonl   # or import_sessions\n"
-        "  python -m compaction.signals log.jsonl > signals.json",
+        epilog="example:\n  python -m compaction.signal_log_double 2000 > log.local.jsonl   # or import_sessions\n"
+        "  python -m compaction.signals log.local.jsonl > signals.local.json",
     )
     parser.add_argument("log", help="event log (JSON lines), conversations one after the other")
     parser.add_argument(

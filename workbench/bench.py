@@ -1,6 +1,6 @@
 """Measure what selecting costs, each figure as a ratio taken in one run, with peak memory.
 
-Run:  python -m workbench.bench > bench.json              all of it: about fifteen minutes
+Run:  python -m workbench.bench > bench.local.json              all of it: about fifteen minutes
       python -m workbench.bench --parts selection,start --turns 50,200,600
 
 Parts  selection  our rules against the floor (every distinct message tokenised once with encode_batch, nothing else),
@@ -105,7 +105,8 @@ def measure_one(function, *arguments):
 def main(argv=None):
     parser = argparse.ArgumentParser(
         description=__doc__.splitlines()[0],
-        epilog="example: python -m workbench.bench --parts selection --turns 50,200 --no-peers > bench.json",
+        epilog="example: python -m workbench.bench --parts selection --turns 50,200 --no-peers > bench.local.json",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--parts", default=",".join(PARTS), help="which parts, of %(default)s")
     parser.add_argument("--turns", type=whole_numbers, default=TURNS, help="lengths of history")
