@@ -237,11 +237,10 @@ def read_model(path):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(
-        description=__doc__.splitlines()[0], epilog="Example: python answer_model.py pin gemma4:e2b > model.local.json"
-    )
+    example = "Example: python answer_model.py pin gemma4:e2b > model.local.json"
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], epilog=example)
     commands = parser.add_subparsers(dest="command", required=True)
-    pin = commands.add_parser("pin", help="print a model block for a build that the server has")
+    pin = commands.add_parser("pin", help="print a model block for a build that the server has", epilog=example)
     pin.add_argument("tag", help="a model's name as `ollama list` shows it")
     pin.add_argument("--host", help="the server's address (default OLLAMA_HOST, else 127.0.0.1:11434)")
     args = parser.parse_args(argv)

@@ -4,6 +4,7 @@ import contextlib
 import importlib
 import io
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -121,11 +122,11 @@ class Statuses(unittest.TestCase):
         self.assertRaisesRegex(InputError, "/dev/zero: cannot be read: is a device", read_json, "/dev/zero")
 
 
-def help_of(name, columns):
-    """What `--help` of a module prints in a terminal of so many columns."""
+def help_of(words, columns):
+    """What `--help` of a module, or of one of its commands, prints in a terminal of so many columns."""
     out = io.StringIO()
     with mock.patch.dict(os.environ, {"COLUMNS": str(columns)}), contextlib.redirect_stdout(out):
-        status_of(importlib.import_module(name).main, ["--help"])
+        status_of(importlib.import_module(words[0]).main, [*words[1:], "--help"])
     return out.getvalue()
 
 
@@ -137,10 +138,13 @@ class Help(unittest.TestCase):
             if path.name.startswith("test_") or "    run_command(main)" not in path.read_text(encoding="utf-8"):
                 continue
             name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
-            with self.subTest(name):
-                narrow, wide = (help_of(name, columns).lower().partition("example:")[2] for columns in (80, 500))
-                self.assertIn("python", narrow)
-                self.assertEqual(narrow, wide)
+            own = re.search(r"\{([a-z,]+)\} \.\.\.", help_of([name], 500))  # its commands, where it has some
+            for command in ["", *(own[1].split(",") if own else ())]:
+                with self.subTest(name, command=command):
+                    words = [name, command] if command else [name]
+                    narrow, wide = (help_of(words, columns).lower().partition("example:")[2] for columns in (80, 500))
+                    self.assertRegex(narrow, rf"python (?:-m )?{re.escape(name)}(?:\.py)?.*{command}")
+                    self.assertEqual(narrow, wide)
 
 
 if __name__ == "__main__":

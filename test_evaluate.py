@@ -11,6 +11,7 @@ import sys
 import tempfile
 import unittest
 from copy import deepcopy
+from pathlib import Path
 
 import strategies
 from cases import CaseError
@@ -161,6 +162,16 @@ class CaseSet(unittest.TestCase):
             for name, select in STRATEGIES.items():
                 select(case, count_words)
                 self.assertEqual(case, before, name)
+
+
+    def test_an_invalid_case_set_is_run(self):  # test_cases.py has every rule of the loader
+        cases = json.loads(CASES.read_text(encoding="utf-8"))
+        cases[0]["required"] = ["a fact that nobody stated"]
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "cases.json")
+            path.write_text(json.dumps(cases), encoding="utf-8")
+            with self.assertRaisesRegex(CaseError, "cases.json: case 'dev-latest'.*required"):
+                run(path)
 
 
 class Grader(unittest.TestCase):

@@ -202,19 +202,34 @@ def main(argv=None):
         description=__doc__.splitlines()[0], epilog="example: python -m compaction.annotate measure"
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    one = commands.add_parser("propose", help="print a draft for one recorded conversation")
+    shown = {"formatter_class": argparse.RawDescriptionHelpFormatter}  # an example broken at a hyphen is another name
+    one = commands.add_parser(
+        "propose",
+        help="print a draft for one recorded conversation",
+        epilog="example: python -m compaction.annotate propose compaction/fixtures/ci-speedup.json > draft.local.json",
+        **shown,
+    )
     one.add_argument(
         "conversation_file", type=Path, help="JSON with conversation_id and history, or an event log (.jsonl)"
     )
     one.add_argument("--conversation", metavar="ID", help="which conversation of an event log")
     one.add_argument("--rejected", type=Path, metavar="FILE", help="proposals rejected before")
-    one = commands.add_parser("review", help="decide on each proposal of a draft")
+    one = commands.add_parser(
+        "review",
+        help="decide on each proposal of a draft",
+        epilog="example: python -m compaction.annotate review draft.local.json --fixture my-fixtures/ci-speedup.json",
+        **shown,
+    )
     one.add_argument("draft", type=Path)
     one.add_argument(
         "--fixture", type=Path, required=True, metavar="FILE", help="the fixture that confirmed items go to"
     )
     one.add_argument("--rejected", type=Path, metavar="FILE", help="default: the fixture's name with .rejected.jsonl")
-    one = commands.add_parser("measure", help="recall and precision of the rules on both halves of the fixtures")
+    one = commands.add_parser(
+        "measure",
+        help="recall and precision of the rules on both halves of the fixtures",
+        epilog="example: python -m compaction.annotate measure",
+    )
     one.add_argument("--fixtures", nargs="+", type=Path, default=[SHIPPED], metavar="PATH")
     args = parser.parse_args(argv)
     if args.command == "review":

@@ -184,7 +184,8 @@ def read_card(path, identity):
     card = read_json(path)
     try:
         counts = [card["agreement"][field] for field in ("right", "judged", "unjudged")]
-        whole = {type(one) for one in counts} == {int} and type(card["kappa"]) in (float, type(None)) and "judge" in card
+        kappa_reads = type(card["kappa"]) in (float, type(None))
+        whole = {type(one) for one in counts} == {int} and kappa_reads and "judge" in card
     except (KeyError, TypeError):
         whole = False
     if not whole:

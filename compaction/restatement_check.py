@@ -3,7 +3,7 @@
 Run:  python -m compaction.restatement_check                 (the shipped pairs: JSON, misses on standard error)
       python -m compaction.restatement_check my-pairs.json
 Does not look through logs (signals.py --labels measures on those). No model: the rules of signal_restatements.py.
-Of the shipped pairs, `pair-*` were read while the rules were tuned; `fresh-*` were written afterwards. Both are reported.
+Of the shipped pairs, `pair-*` were read while the rules were tuned; `fresh-*` were written afterwards. Both are shown.
 
 pair   {"id", "earlier", "later", "label"}, and "replied": false where no reply came between the two
 label  restates, new (another thing said), resent, machine text, pasted output, new round; only restates is a hit
@@ -91,10 +91,8 @@ def main(argv=None):
     by_id = {pair["id"]: pair for pair in pairs}
     for kind in ("missed", "wrongly_taken"):
         for name in report["all"][kind]:
-            print(
-                f"{kind.replace('_', ' ')}: {name}: {by_id[name]['later'][:100]!r} after {by_id[name]['earlier'][:80]!r}",
-                file=sys.stderr,
-            )
+            earlier, later = by_id[name]["earlier"][:80], by_id[name]["later"][:100]
+            print(f"{kind.replace('_', ' ')}: {name}: {later!r} after {earlier!r}", file=sys.stderr)
     return 0
 
 

@@ -1,4 +1,4 @@
-"""Tests of session_fixtures.py: turns of an event log as a fixture has them, so that recorded contexts can be checked."""
+"""Tests of session_fixtures.py: turns of an event log as a fixture has them, for checks of recorded contexts."""
 
 import contextlib
 import io

@@ -1,4 +1,4 @@
-"""Tests of signal_restatements.py and restatement_check.py: what is a restatement, and each thing that only looks like one."""
+"""Tests of signal_restatements.py and restatement_check.py: what is a restatement and what only looks like one."""
 
 import contextlib
 import io

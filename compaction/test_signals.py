@@ -1,4 +1,4 @@
-"""Tests of signals.py and signal_log.py: the report, its control, its labels, its sample, and what a log may do wrong."""
+"""Tests of signals.py and signal_log.py: the report, its control, labels and sample, and what a log may do wrong."""
 
 import contextlib
 import io

@@ -79,7 +79,7 @@ def _messages(numbers, every):
 
 
 def _difference(old, new, every, count):
-    """Tokens that a request gains when the units `old` (a run or none) become `new`; None where only the whole tells."""
+    """Tokens that a request gains when units `old` (a run or none) become `new`; None where only the whole tells."""
     before, after = _split(old, every), _split(new, every)
     if not hasattr(count, "part") or not all(_starts_run(run[0], every) for run in before + after):
         return None

@@ -13,7 +13,8 @@ VOCABULARY = ["harbour", "lights", "painting", "moved", "Lagos", "dogs", "42", "
 class Stems(unittest.TestCase):
     def test_forms_of_a_word_meet(self):
         for forms in (("run", "runs", "running"), ("study", "studies", "studied", "studying"),
-                      ("hope", "hoped", "hoping"), ("wedding", "weddings", "wed"), ("painting", "painted", "paints"), ("passwords", "password"),
+                      ("hope", "hoped", "hoping"), ("wedding", "weddings", "wed"), ("painting", "painted", "paints"),
+                      ("passwords", "password"),
                       ("quickly", "quick"), ("naïve", "naïvely")):
             self.assertEqual(len({stem(form) for form in forms}), 1, forms)
 

@@ -132,7 +132,8 @@ def items_matrix(report, sides, words, shown, only, changed):
 
 def lost(trails):
     """Whether any side lost the item at any compaction."""
-    return any(verdict in ("absent", "contradicted") for item in trails.values() for verdict in item["verdicts"].values())
+    verdicts = (verdict for item in trails.values() for verdict in item["verdicts"].values())
+    return any(verdict in ("absent", "contradicted") for verdict in verdicts)
 
 
 def item_cell(item, literal):

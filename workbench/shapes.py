@@ -93,7 +93,8 @@ PAIRED = {
     "interval_recorded": is_interval, "interval_fresh": is_interval,
 }  # fmt: skip
 COMPARISON = {
-    "decision": str, "blocking": [CHANGE], "allowed": [CHANGE], "allowed_unused?": [CHANGE], "recorded": Each(object), "fresh": Each(object),
+    "decision": str, "blocking": [CHANGE], "allowed": [CHANGE], "allowed_unused?": [CHANGE],
+    "recorded": Each(object), "fresh": Each(object),
     "smallest_difference": {"discordant_pairs": int, "mcnemar_p": NUMBER, "cases": int, "within_reach": bool},
     "results": [{"strategy": str, "budget?": str, "gained": [{"case": str, "fact": str}],
                  "stale gone?": [{"case": str, "fact": str}], "not_graded?": [str],
