@@ -82,7 +82,10 @@ def read_incidents(path):
 
 def main(argv=None):
     parser = argparse.ArgumentParser(
-        description=__doc__.splitlines()[0], epilog="example: python -m compaction.rank_sessions log.local.jsonl"
+        description=__doc__.splitlines()[0],
+        epilog="example:\n  python -m compaction.signal_log_double 2000 > log.local.jsonl   # or import_sessions\n"
+        "  python -m compaction.rank_sessions log.local.jsonl",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("paths", nargs="+", type=Path, help="event logs, or folders of them")
     parser.add_argument("--incidents", type=Path, metavar="FILE", help="JSON of reported incidents by conversation id")

@@ -17,6 +17,12 @@ from command import InputError, progress, read_json, run_command, write_json
 from compaction.fixtures import ITEM_FIELDS, ITEM_OPTIONAL, check_fixture
 from compaction.signal_log import read_events
 
+EXAMPLE = """example:
+  python -m compaction.signal_log_double 2000 > log.local.jsonl   # or import_sessions
+  echo '{"items": [{"conversation_id": "generated-0000001", "id": "pages", "class": "constraint", "turn": 1,
+    "literal": "in plain English, two pages at most", "probe": "May the report have three pages?",
+    "expect": "no"}]}' > items.local.json
+  python -m compaction.session_fixtures log.local.jsonl items.local.json --output my-fixtures"""
 NO_REPLY = "[no reply was recorded]"  # a turn must have an answer; this one was broken off or the log ends here
 
 
@@ -119,7 +125,7 @@ def make_fixtures(events, items, path):
 def main(argv=None):
     parser = argparse.ArgumentParser(
         description=__doc__.splitlines()[0],
-        epilog="example: python -m compaction.session_fixtures log.local.jsonl items.local.json --output my-fixtures",
+        epilog=EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("log", help="event log that import_sessions.py wrote")
