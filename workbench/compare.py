@@ -18,6 +18,7 @@ from pathlib import Path
 
 from command import InputError, NotComparable, dump, read_json, run_command
 from compaction.stats import mcnemar, wilson
+from modelkit import scoring
 from workbench.result_files import fact_name, graded, levels, read_result
 from workbench.terminal import visible
 
@@ -171,7 +172,7 @@ def compare(recorded, fresh, pairs=(), allowed=()):
     cases = max(result["paired"]["cases"]["total"] for result in results)
     undecided = any(result["not_graded"] for result in results)
     return {
-        "decision": "blocked" if blocking else "undecided" if undecided else "safe",
+        "decision": "blocked" if gate(results, blocking) == "hold" else "undecided" if undecided else "safe",
         "blocking": blocking,
         "allowed": used,
         "allowed_unused": [entry for entry in allowed if entry not in used],
@@ -180,6 +181,13 @@ def compare(recorded, fresh, pairs=(), allowed=()):
         "fresh": identity(fresh),
         "results": results,
     }
+
+
+def gate(results, blocking):
+    """"ship" or "hold" by modelkit's gate, blind to the mean: each strategy scores 0, less its changes not allowed."""
+    before = {(result["strategy"], result.get("budget")): 0 for result in results}
+    harm = Counter((change["strategy"], change.get("budget")) for change in blocking)
+    return scoring.gate_on_regressions(scoring.compare(before, {place: -harm[place] for place in before}))
 
 
 def allowing(change, allowed):
