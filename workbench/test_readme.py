@@ -13,7 +13,10 @@ import unittest
 from pathlib import Path
 
 from command import status_of
+from evaluate import grade, load_cases
 from prepare import folder
+from strategies import STRATEGIES
+from tokenizer import counter
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
@@ -49,6 +52,18 @@ class Readme(unittest.TestCase):
 
 
 class Snippet(unittest.TestCase):
+    @unittest.skipUnless((folder() / "tokenizer.json").exists(), "the tokenizer is not prepared: python prepare.py")
+    def test_the_worse_rule_of_the_front_page_loses_the_fact_that_the_page_names(self):
+        text = (ROOT / "README.md").read_text(encoding="utf-8")
+        (rule,) = re.findall(r"`worse\.py`.*?```python\n(.*?)```", text, re.DOTALL)
+        lost = re.search(r"^      lost: ([\w-]+): (.*)$", text, re.MULTILINE)
+        names = {}
+        exec(compile(rule, "worse.py", "exec"), names)
+        case = next(case for case in load_cases(ROOT / "cases.json") if case["id"] == lost[1])
+        for notes, missing in ((STRATEGIES["notes"], []), (names["notes"], [lost[2]])):
+            chosen = notes(case, counter().count)
+            self.assertEqual(grade(case, chosen)["missing"], missing)
+
     @unittest.skipUnless(shutil.which("sh"), "no POSIX shell to paste into")
     def test_the_page_is_made_of_what_there_is_also_when_the_gate_wrote_nothing(self):
         text = (ROOT / "README.md").read_text(encoding="utf-8")
