@@ -29,8 +29,10 @@ answers  1 4      these are required          s 2     this one is stale (replace
          /words   other candidates, by words  t 3     show the whole turn of candidate 3
          n        nothing to find: leave the case out       u  undo the case before       q  stop, all is kept
 
-A set to try it on is made by the example of workbench.import_cases --help.
-example: python -m workbench.label_cases chat.local.json labelled.local.json
+example: echo '{"messages": [{"role": "user", "content": "Port 80."}, {"role": "user", "content": "Which?"}]}' \\
+         > chat.local.jsonl
+         python -m workbench.import_cases chat chat.local.jsonl > chat.local.json
+         python -m workbench.label_cases chat.local.json labelled.local.json
 """
 TURN = {"id": str, "user": str, "assistant": str, "messages?": [{"role": str, "content": str}]}
 CASE = {"id": str, "current": str, "history": str, "required": [FACT], "stale": [FACT]}
