@@ -50,10 +50,16 @@ def grade(case, selected):
     }
 
 
+@strategies.per_history
+def turn_numbers(history):
+    """Turn id -> number of the turn in the history."""
+    return {turn["id"]: number for number, turn in enumerate(history) if "id" in turn}
+
+
 def in_request(fact, case, selected, contents):
     """Whether a fact of either form reached the request."""
     if isinstance(fact, dict):
-        chosen = any(case["history"][number].get("id") == fact["turn"] for number in selected["turns"])
+        chosen = turn_numbers(case["history"]).get(fact["turn"]) in selected["turns"]
         return chosen and any(fact["text"] in content for content in contents)
     escaped = strategies.escape(fact)
     return any(fact in content or escaped in content for content in contents)

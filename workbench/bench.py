@@ -80,7 +80,7 @@ def measure_sets(questions):
     """Rows of whole runs over a generated set, at each budget, on one and on two processes."""
     rows = []
     tell(
-        f"{'budget':>6}{'questions':>10}{'1 process s':>12}{'2 processes s':>14}{'1/2':>6}{'floor s':>9}"
+        f"{'budget':>6}{'questions':>10}{'load s':>8}{'1 process s':>12}{'2 processes s':>14}{'1/2':>6}{'floor s':>9}"
         f"{'limit s':>9}  peak MB"
     )
     with tempfile.TemporaryDirectory() as folder:
@@ -89,7 +89,7 @@ def measure_sets(questions):
             row = alone(bench_parts.whole_set, str(path), budget)
             rows.append(row)
             tell(
-                f"{budget:6}{row['questions']:10}{row['one_process_s']:12.2f}{row['two_processes_s']:14.2f}"
+                f"{budget:6}{row['questions']:10}{row['load_s']:8.2f}{row['one_process_s']:12.2f}{row['two_processes_s']:14.2f}"
                 f"{row['one_over_two']:6.2f}{row['floor_s']:9.2f}{row['limit_s']:9.2f}  {row['peak_mb']}"
             )
     return rows
