@@ -157,7 +157,7 @@ def cluster(address):
     except ImportError:
         raise InputError("--scheduler needs distributed; pip install -r workbench/requirements-dask.txt") from None
     try:
-        client = Client(address, timeout="10s", set_as_default=False)
+        client = Client(address, timeout="5s", set_as_default=False)
     except (OSError, ValueError) as error:
         raise InputError(f"--scheduler {address}: no cluster answers: {error}; start one or drop the option") from None
     with client, client.get_executor() as executor:

@@ -35,8 +35,8 @@ class Streams(unittest.TestCase):
             script = Path(folder, "script.py")
             script.write_text(SCRIPT, encoding="utf-8")
             line = words.replace("$RUN", f"'{sys.executable}' '{script}'").replace("$FOLDER", folder)
-            options = {"capture_output": True, "text": True, "env": {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}}
-            return subprocess.run(["bash", "-c", line], **options)
+            environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+            return subprocess.run(["bash", "-c", line], capture_output=True, text=True, env=environment)
 
     def setUp(self):
         if not Path("/dev/full").exists():
