@@ -27,6 +27,7 @@ from tokenizer import CountError, counter
 ALWAYS_CHECKED = 200  # requests: a set as small as that is counted in full as well, whole
 SAMPLE = 12  # requests of a larger set that are: a long one costs a second in a template that looks ahead
 SEED = 20260711
+PATIENCE = "5s"  # for a cluster's scheduler to answer
 FUSED = "near+"  # before FILE.py:NAME of an embedder: near joined with it
 
 
@@ -157,7 +158,7 @@ def cluster(address):
     except ImportError:
         raise InputError("--scheduler needs distributed; pip install -r workbench/requirements-dask.txt") from None
     try:
-        client = Client(address, timeout="5s", set_as_default=False)
+        client = Client(address, timeout=PATIENCE, set_as_default=False)
     except (OSError, ValueError) as error:
         raise InputError(f"--scheduler {address}: no cluster answers: {error}; start one or drop the option") from None
     with client, client.get_executor() as executor:

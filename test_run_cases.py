@@ -155,7 +155,7 @@ class ManyCases(unittest.TestCase):
         self.assertEqual(json.dumps(report), json.dumps(run(self.path, ["recent", "relevant"])))
 
     def test_a_scheduler_that_is_not_there_is_a_traceback(self):
-        with self.assertRaisesRegex(InputError, "--scheduler"):
+        with mock.patch("run_cases.PATIENCE", "1s"), self.assertRaisesRegex(InputError, "--scheduler"):
             run(self.path, ["recent"], scheduler="tcp://127.0.0.1:9")
 
 
