@@ -36,7 +36,8 @@ class Reader:
         return struct.unpack(form, self.take(struct.calcsize(form)))[0]
 
     def string(self):
-        return self.take(self.number("<Q")).decode("utf-8")
+        length = int.from_bytes(self.take(8), "little")  # not `number`: a vocabulary has most of a million texts
+        return self.take(length).decode("utf-8")
 
     def value(self, kind):
         if kind in NUMBERS:

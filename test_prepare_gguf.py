@@ -143,8 +143,9 @@ def text(value):
 def typed(value):
     """A value of GGUF metadata with its type in front: texts, whole numbers (int32), floats, bools and lists."""
     if isinstance(value, list):
-        kind = typed(value[0])[:4]
-        return struct.pack("<I", 9) + kind + struct.pack("<Q", len(value)) + b"".join(typed(item)[4:] for item in value)
+        kind, texts = typed(value[0])[:4], isinstance(value[0], str)
+        items = map(text, value) if texts else (typed(item)[4:] for item in value)
+        return struct.pack("<I", 9) + kind + struct.pack("<Q", len(value)) + b"".join(items)
     for known, kind, form in ((bool, 7, "<?"), (int, 5, "<i"), (float, 6, "<f")):
         if isinstance(value, known):
             return struct.pack("<I", kind) + struct.pack(form, value)
