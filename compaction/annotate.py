@@ -19,9 +19,10 @@ from pathlib import Path
 from command import InputError, dump, read_json, run_command, write_json
 from compaction.classify import TUNED_ON, classify
 from compaction.conversation import printable
-from compaction.fixtures import CLASSES, SHIPPED, FixtureError, check_fixture, load_fixtures
+from compaction.fixtures import CLASSES, FixtureError, check_fixture, load_fixtures
 from compaction.json_lines import append_line, read_lines
 from compaction.literals import stands
+from compaction.options import add_fixtures
 from compaction.recorded import read_conversation
 
 DECISIONS = "[c]onfirm, [e]dit, [r]eject, [s]kip, [q]uit: "
@@ -230,7 +231,7 @@ def main(argv=None):
         help="recall and precision of the rules on both halves of the fixtures",
         epilog="example: python -m compaction.annotate measure",
     )
-    one.add_argument("--fixtures", nargs="+", type=Path, default=[SHIPPED], metavar="PATH")
+    add_fixtures(one)
     args = parser.parse_args(argv)
     if args.command == "review":
         draft, rejected = read_draft(args.draft), args.rejected or args.fixture.with_suffix(".rejected.jsonl")

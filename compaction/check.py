@@ -18,12 +18,12 @@ from command import InputError, dump, progress, run_command, write_json
 from compaction import comparison, table
 from compaction.contexts import read_contexts
 from compaction.conversation import turn_texts
-from compaction.fixtures import SHIPPED, load_fixtures
+from compaction.fixtures import load_fixtures
 from compaction.gates import GATES, read_gates
 from compaction.growth import BUDGET, KEEP_SHARE, grow, too_few
 from compaction.judge import judge_quality
 from compaction.measure import decide_items, summarize
-from compaction.options import add_budget, add_judge, budget_of, find_compactor, judge_of
+from compaction.options import add_budget, add_fixtures, add_judge, budget_of, find_compactor, judge_of
 from compaction.own_code import file_hash
 from compaction.result_file import code_hashes, fixtures_hash, packed, read_result, record_path
 from compaction.stats import resolution
@@ -44,14 +44,7 @@ def arguments(argv):
     parser.add_argument(
         "--against", metavar="B", help="the incumbent: a compactor, contexts (.jsonl) or a recorded result (.json)"
     )
-    parser.add_argument(
-        "--fixtures",
-        nargs="+",
-        type=Path,
-        default=[SHIPPED],
-        metavar="PATH",
-        help="fixture files or folders (default: the shipped set)",
-    )
+    add_fixtures(parser)
     add_budget(parser, BUDGET, KEEP_SHARE)
     add_judge(parser)
     parser.add_argument(

@@ -8,10 +8,12 @@ from pathlib import Path
 
 from command import InputError
 from compaction import compactors
+from compaction.fixtures import SHIPPED
 from compaction.own_code import code_hash, load_function
 from strategies import available
 
 BUILT_IN = {"recent": compactors.recent, "notes": compactors.notes, "ledger": compactors.ledger}
+
 
 def add_budget(parser, budget, keep_share):
     """The four options of a budget."""
@@ -38,6 +40,18 @@ def add_budget(parser, budget, keep_share):
         default=keep_share,
         metavar="SHARE",
         help="of the available input, at most, that a compactor may leave filled (default %(default)s)",
+    )
+
+
+def add_fixtures(parser):
+    """The option that names fixtures."""
+    parser.add_argument(
+        "--fixtures",
+        nargs="+",
+        type=Path,
+        default=[SHIPPED],
+        metavar="PATH",
+        help="fixture files or folders (default: the shipped set)",
     )
 
 

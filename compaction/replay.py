@@ -18,12 +18,12 @@ from pathlib import Path
 import tokenizer
 from command import InputError, dump, progress, run_command
 from compaction.check import refuse_control_tokens, refuse_too_few
-from compaction.fixtures import SHIPPED, load_fixtures
+from compaction.fixtures import load_fixtures
 from compaction.growth import BUDGET, KEEP_SHARE, grow
 from compaction.items import RETAINED, UNKNOWN
 from compaction.judge import judge_quality
 from compaction.model_ask import kept, pinned_model
-from compaction.options import add_budget, add_judge, budget_of, find_compactor, judge_of
+from compaction.options import add_budget, add_fixtures, add_judge, budget_of, find_compactor, judge_of
 from compaction.own_code import call_own, code_hash, load_function
 from compaction.replay_agent import go_on, model_agent, recorded_run
 from compaction.result_file import fixtures_hash
@@ -160,14 +160,7 @@ def arguments(argv):
     who = parser.add_mutually_exclusive_group(required=True)
     who.add_argument("--agent", metavar="NAME", help="module:function of an agent")
     who.add_argument("--model", type=Path, metavar="FILE", help="model block of a real server")
-    parser.add_argument(
-        "--fixtures",
-        nargs="+",
-        type=Path,
-        default=[SHIPPED],
-        metavar="PATH",
-        help="fixture files or folders (default: the shipped set)",
-    )
+    add_fixtures(parser)
     parser.add_argument(
         "--window", type=int, metavar="TOKENS", help="context limit of the reference (default: the budget's)"
     )

@@ -25,6 +25,7 @@ from pathlib import Path
 
 from command import InputError, dump, run_command
 from evaluate import whole_numbers
+from prepare import MANIFEST, folder, read_manifest, verify
 from workbench import bench_parts
 from workbench.bench_set import case_set
 
@@ -102,6 +103,20 @@ def measure_one(function, *arguments):
     return row
 
 
+def at_least_one(text):
+    """A whole number from 1."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1")
+    return int(text)
+
+
+def check_prepared():
+    """InputError where the tokenizer is not there to be measured with."""
+    problems = verify(folder(), read_manifest(MANIFEST))
+    if problems:
+        raise InputError(f"{problems[0]}; run: python prepare.py")
+
+
 def main(argv=None):
     parser = argparse.ArgumentParser(
         description=__doc__.splitlines()[0],
@@ -110,13 +125,15 @@ def main(argv=None):
     )
     parser.add_argument("--parts", default=",".join(PARTS), help="which parts, of %(default)s")
     parser.add_argument("--turns", type=whole_numbers, default=TURNS, help="lengths of history")
-    parser.add_argument("--questions", type=int, default=1982, help="questions of the generated set")
-    parser.add_argument("--events", type=int, default=1_000_000, help="events of the generated log")
+    parser.add_argument("--questions", type=at_least_one, default=1982, help="questions of the generated set")
+    parser.add_argument("--events", type=at_least_one, default=1_000_000, help="events of the generated log")
     parser.add_argument("--no-peers", action="store_true", help="leave out the slow ones: the plain way, langchain")
     arguments = parser.parse_args(argv)
     parts = arguments.parts.split(",")
     if not set(parts) <= set(PARTS):
         raise InputError(f"--parts: {arguments.parts!r}; name some of {', '.join(PARTS)}")
+    if set(parts) != {"signals"}:
+        check_prepared()
     result = {"machine": bench_parts.machine()}
     for part in parts:
         tell(f"\n{part}")
