@@ -7,10 +7,10 @@ not_sent_nor_answered (admitted or missed: the selection's loss); answered_witho
 same for stale facts, where answered means given as current. Only the report of the very requests that were answered
 can tell, and another is refused. The nth must pattern belongs to the nth fact.
 
-Does not grade whole answers (answer_grade.py), select or count.
+Does not grade whole answers (answer_check.py), select or count.
 """
 
-from answer_grade import GRADERS, incomplete_kind
+from answer_reply import incomplete_kind
 from cases import fact_text
 from command import InputError, NotComparable
 
@@ -92,8 +92,11 @@ def check_facts(row, case, where):
         )
 
 
-def attribute(recording, report, cases, keys, version=1):
-    """The attribution report: answers by outcome for each strategy, and the same for every case and fact."""
+def attribute(recording, report, cases, keys, grader, version=1):
+    """The attribution report: answers by outcome for each strategy, and the same for every case and fact.
+
+    grader: (facts given, stale as current, says missing) of that version.
+    """
     by_id = {case["id"]: case for case in cases}
     result = {"same_requests_by": check_same_requests(recording, report, by_id)}
     if version != 1:
@@ -105,7 +108,7 @@ def attribute(recording, report, cases, keys, version=1):
             for strategy, answered in recording["answers"].items()
             for case, entries in answered.items()
             for found in attribute_case(
-                kind, strategy, by_id[case], rows[strategy, case], entries, keys[case], version
+                kind, strategy, by_id[case], rows[strategy, case], entries, keys[case], grader
             )
         ]
         names = outcome_names(kind)
@@ -124,7 +127,7 @@ def outcome_names(kind):
     return [*(OUTCOMES if kind == "required" else STALE_OUTCOMES).values(), "incomplete"]
 
 
-def attribute_case(kind, strategy, case, row, entries, key, version):
+def attribute_case(kind, strategy, case, row, entries, key, grader):
     """For each fact of one kind in a case: was it sent, and how many answers had which outcome."""
     facts = case[kind]
     patterns = key["must" if kind == "required" else "stale"]
@@ -135,7 +138,7 @@ def attribute_case(kind, strategy, case, row, entries, key, version):
         )
     for place, fact in enumerate(facts):
         sent = fact not in row["missing"] if kind == "required" else fact in row["stale_included"]
-        outcomes = [outcome(kind, sent, entry, key, place, version) for entry in entries]
+        outcomes = [outcome(kind, sent, entry, key, place, grader) for entry in entries]
         yield {
             "strategy": strategy,
             "case": case["id"],
@@ -145,11 +148,11 @@ def attribute_case(kind, strategy, case, row, entries, key, version):
         }
 
 
-def outcome(kind, sent, entry, key, place, version):
+def outcome(kind, sent, entry, key, place, grader):
     """Which of the combinations one answer is, for one fact."""
     if incomplete_kind(entry):
         return "incomplete"
-    given, stale, _ = GRADERS[version]
+    given, stale, _ = grader
     if kind == "required":
         return OUTCOMES[sent, given(entry["answer"], key)[place]]
     return STALE_OUTCOMES[sent, stale(entry["answer"], {**key, "stale": [key["stale"][place]]})]

@@ -8,38 +8,153 @@ Run:  python answer_check.py
 Without a command it grades answer-result.json: the grades as JSON on standard output, a table on standard error. That
 needs no tokenizer and no model; `record` needs both.
 
-Does not grade (answer_grade.py), speak to a server (answer_model.py) or keep a journal (answer_journal.py) itself.
+Version 1 of the grader is the published rule and the default. Version 2 (answer_claims.py) reads numbers, negations and
+corrections as a person would. Neither is a judge of a whole answer: both look for the patterns of answer-keys.json.
+
+Does not speak to a server (answer_model.py) or keep a journal (answer_journal.py) itself.
+
+verdict  {"grade": "pass", "fail" or "incomplete"}, and "why": "said_missing", "missing", "stale_as_current" or the
+         kind of incompleteness (answer_reply.py)
 """
 
 import argparse
+import re
 import sys
 from functools import partial
 from pathlib import Path
 
-import answer_grade
+import answer_claims
 import answer_journal
+from answer_keys import check_covered, read_keys
+from answer_reply import incomplete_kind
 from command import dump, read_json, run_command
 
 HERE = Path(__file__).parent
 RECORDING = HERE / "answer-result.json"
 KEYS = HERE / "answer-keys.json"
 CASES = HERE / "cases.json"
+REPLACED = re.compile(
+    r"\b(?:replaced|instead|not|no longer|switched|changed|actually|previous|originally|earlier)\b", re.IGNORECASE
+)
+SAID_MISSING = re.compile(
+    r"\b(?:do not|don't|does not|doesn't) (?:have|say|mention|state|specify|contain)\b"
+    r"|\bnot (?:mention|state|specif|provide|includ|contain)"
+    r"|\bno information\b|\bnot enough information\b|\bmissing\b|\bnot in the conversation\b"
+    r"|\bcannot (?:find|determine)\b|\bprovide (?:more |the )?(?:context|conversation)\b",
+    re.IGNORECASE,
+)
+SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
+COUNTS = ("pass", "fail", "incomplete", "said_missing", "stale_as_current", "cases_passed_every_trial")
 JOBS_HELP = "requests at a time (default 1: a server that puts several into one batch may answer otherwise)"
+
+
+def sentences(text):
+    """The sentences of an answer: cut after . ! or ? and white space."""
+    return SENTENCE_END.split(text.strip())
+
+
+def states_stale_as_current(text, key):
+    """Version 1: a stale pattern in a sentence that neither speaks of a replacement nor holds a must pattern."""
+    return any(
+        any(pattern.search(sentence) for pattern in key["stale"])
+        and not REPLACED.search(sentence)
+        and not any(pattern.search(sentence) for pattern in key["must"])
+        for sentence in sentences(text)
+    )
+
+
+def facts_given(text, key):
+    """Version 1: for each must pattern in turn, whether it matches anywhere in the answer."""
+    return [bool(pattern.search(text)) for pattern in key["must"]]
+
+
+def says_missing(text):
+    """Version 1: the answer says that it lacks the information, or asks for it."""
+    return bool(SAID_MISSING.search(text))
+
+
+GRADERS = {
+    1: (facts_given, states_stale_as_current, says_missing),
+    2: (answer_claims.facts_given, answer_claims.states_stale_as_current, answer_claims.says_missing),
+}
+
+
+def grade(entry, key, version=1):
+    """The verdict on one entry under one key, by the published order: incomplete, stale, missing, pass."""
+    given, stale, missing = GRADERS[version]
+    kind = incomplete_kind(entry)
+    if kind:
+        return {"grade": "incomplete", "why": kind}
+    if stale(entry["answer"], key):
+        return {"grade": "fail", "why": "stale_as_current"}
+    if not all(given(entry["answer"], key)):
+        return {"grade": "fail", "why": "said_missing" if missing(entry["answer"]) else "missing"}
+    return {"grade": "pass"}
+
+
+def verdicts(recording, keys, version=1):
+    """{strategy: {case: [verdict]}} for a whole recording, entries in their recorded order."""
+    return {
+        strategy: {case: [grade(entry, keys[case], version) for entry in entries] for case, entries in cases.items()}
+        for strategy, cases in recording["answers"].items()
+    }
+
+
+def summarize(cases):
+    """The counts of one strategy's verdicts; kinds of incompleteness stand beside them where there are any."""
+    every = [verdict for found in cases.values() for verdict in found]
+    counts = {
+        "pass": sum(v["grade"] == "pass" for v in every),
+        "fail": sum(v["grade"] == "fail" for v in every),
+        "incomplete": sum(v["grade"] == "incomplete" for v in every),
+        "said_missing": sum(v.get("why") == "said_missing" for v in every),
+        "stale_as_current": sum(v.get("why") == "stale_as_current" for v in every),
+        "cases_passed_every_trial": sum(all(v["grade"] == "pass" for v in found) for found in cases.values()),
+    }
+    kinds = sorted({v["why"] for v in every if v["grade"] == "incomplete"})
+    if kinds:
+        counts["incomplete_kinds"] = {kind: sum(v.get("why") == kind for v in every) for kind in kinds}
+    return counts
+
+
+def report(recording, keys, version=1):
+    """The published report: a summary for each strategy, and every grade. Another grader than version 1 is named."""
+    found = verdicts(recording, keys, version)
+    named = {} if version == 1 else {"grader": version}
+    return {
+        **named,
+        "summary": {strategy: summarize(cases) for strategy, cases in found.items()},
+        "graded": {
+            strategy: {case: [verdict["grade"] for verdict in row] for case, row in cases.items()}
+            for strategy, cases in found.items()
+        },
+    }
+
+
+def table(summary):
+    """The summary as lines of text for a person, each kind of incompleteness on a line of its own."""
+    lines = [f"{'strategy':<10}" + "".join(f"{name.replace('_', ' '):>{len(name) + 2}}" for name in COUNTS)]
+    for strategy, counts in summary.items():
+        lines.append(f"{strategy:<10}" + "".join(f"{counts[name]:>{len(name) + 2}}" for name in COUNTS))
+    for strategy, counts in summary.items():
+        for kind, number in counts.get("incomplete_kinds", {}).items():
+            lines.append(f"incomplete, not graded: {strategy} {kind} {number}")
+    return "\n".join(lines)
 
 
 def run_grade(args):
     """Print the report of the grades, and its table on standard error."""
     recording, keys = read_both(args.recording, args.keys)
-    report = answer_grade.report(recording, keys, args.grader)
-    sys.stdout.write(dump(report))
-    print(answer_grade.table(report["summary"]), file=sys.stderr)
+    graded = report(recording, keys, args.grader)
+    sys.stdout.write(dump(graded))
+    print(table(graded["summary"]), file=sys.stderr)
     return 0
 
 
 def read_both(recording_path, keys_path):
     """The recording and the keys in two files, checked against each other."""
-    recording, keys = answer_journal.read_recording(recording_path), answer_grade.read_keys(keys_path)
-    answer_grade.check_covered(recording, keys, keys_path)
+    recording, keys = answer_journal.read_recording(recording_path), read_keys(keys_path)
+    check_covered(recording, keys, keys_path)
     return recording, keys
 
 
@@ -90,7 +205,7 @@ def lab_requests(cases_path, manifest_path):
     import strategies
     from cases import check_requests, load_cases
     from evaluate import file_hash
-    from prepare import MANIFEST
+    from prepare_manifest import MANIFEST
     from tokenizer import counter
 
     manifest_path = manifest_path or MANIFEST
@@ -112,7 +227,7 @@ def run_attribution(args):
 
     recording, keys = read_both(args.recording, args.keys)
     report, cases = read_json(args.report), load_cases(args.cases)
-    result = answer_attribution.attribute(recording, report, cases, keys, args.grader)
+    result = answer_attribution.attribute(recording, report, cases, keys, GRADERS[args.grader], args.grader)
     sys.stdout.write(dump(result))
     print(answer_attribution.table(result), file=sys.stderr)
     return 0
@@ -123,7 +238,7 @@ def run_compare(args):
     import answer_compare
 
     (first, keys), (second, _) = (read_both(path, args.keys) for path in (args.a, args.b))
-    graded = [answer_grade.verdicts(recording, keys, args.grader) for recording in (first, second)]
+    graded = [verdicts(recording, keys, args.grader) for recording in (first, second)]
     named = {} if args.grader == 1 else {"grader": args.grader}
     result = {**named, **answer_compare.compare(first, second, *graded)}
     sys.stdout.write(dump(result))
@@ -152,7 +267,7 @@ def add_grading(parser, recording=True, command=True):
     parser.add_argument(
         "--grader",
         type=int,
-        choices=sorted(answer_grade.GRADERS),
+        choices=sorted(GRADERS),
         default=suppress if command else 1,
         help="version of the rule: 1 as published, 2 reads negations and corrections (default 1)",
     )

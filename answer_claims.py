@@ -8,7 +8,7 @@ Version 2 brings the text to one form and asks whether some occurrence is claime
 the cases in answer-grade-cases.json and no more: English, one sentence and the next; a hedge ("probably three")
 still claims; a question claims nothing; irony, tables and reference over several sentences are not read.
 
-Every pattern here is linear, and answer_grade.py caps the text.
+Every pattern here is linear, and answer_check.py caps the text.
 """
 
 import functools

@@ -20,11 +20,11 @@ import argparse
 import datetime
 import os
 import sys
-import time
 
 from answer_build import bare_digest, check_shown, check_version, field, find_build, full_name, pinned_block
-from answer_http import BrokenReply, ServerError, Unavailable, base_url, check_status, exchange, get_json, patient
+from answer_http import ServerError, base_url, check_status, exchange, get_json
 from answer_reply import read_stream
+from answer_server import Server, check_sizes, sampler_options
 from command import InputError, dump, read_json, run_command
 
 MODEL = {
@@ -41,47 +41,17 @@ MODEL = {
     "trials": 5,
     "seeds": [1, 2, 3, 4, 5],
 }
-NEUTRAL = {
-    "temperature": 1.0,
-    "top_k": 0,
-    "top_p": 1.0,
-    "min_p": 0.0,
-    "repeat_penalty": 1.0,
-    "presence_penalty": 0.0,
-    "frequency_penalty": 0.0,
-}  # what changes no probability; an option left out would be the server's to decide
 DEFAULT_HOST = "127.0.0.1:11434"
-FIRST_S, IDLE_S, TOTAL_S = 600, 120, 1200  # the first part waits for a load of the model
-
-
-class ServerChanged(ServerError):
-    """Version or build changed during a run, or may have; `came`, what was given meanwhile: {"entry"} or {"raw"}."""
-
-    def __init__(self, text, came, why="server_changed"):
-        super().__init__(text)
-        self.came, self.why = came, why
-
-
-class AnswerModel:
+class AnswerModel(Server):
     """A server that holds exactly the pinned build. Making one refuses, before any request for an answer, all others.
 
-    `identity` is what the server said of itself: {"version", "digest"}; `facts` what else is worth recording.
-    `wait` takes seconds (else time.sleep); `times` are seconds to the first part of a reply, between parts, and in all.
+    `identity` is {"version", "digest"}; host, wait and times as Server takes them.
     """
 
     api = "ollama"
-    unverified = ()
 
-    def __init__(self, model=MODEL, host=None, wait=None, times=(FIRST_S, IDLE_S, TOTAL_S)):
-        self.model, self.wait, self.times = model, wait or time.sleep, times
-        self.url = self.address(host)
-        self.identity = self.identify()
-        self.facts = self.check_build()
-
-    @property
-    def block(self):
-        """The model block as a recording gives it."""
-        return self.model
+    def __init__(self, model=MODEL, host=None, **options):
+        super().__init__(model, host, **options)
 
     def address(self, host):
         """The server's URL: the caller's address before the environment's."""
@@ -128,58 +98,6 @@ class AnswerModel:
         }
         return {**body, "tools": list(tools)} if tools else body
 
-    def body(self, messages, tools=(), **options):
-        """The exact request for one answer of this server's model; options as for `answer`."""
-        return self.request(self.model, messages, tools, **options)
-
-    def answer(self, messages, tools=(), *, num_ctx, num_predict, seed, options=None):
-        """One whole answer. `options` override the pinned sampler options (say {"temperature": 0.0}).
-
-        Time-outs, refused connections and 429, 500, 503 are tried again after waits, then raise Unavailable.
-        BrokenReply for a reply that is no answer; ServerChanged where the server is not the one that was verified.
-        """
-        return self.ask(
-            self.body(messages, tools, num_ctx=num_ctx, num_predict=num_predict, seed=seed, options=options)
-        )
-
-    def ask(self, body):
-        """The answer to one exact request, the server's identity checked before and after it."""
-
-        def attempt():
-            self.check_unchanged({})
-            return self.send(body)
-
-        broken = None
-        try:
-            entry = patient(attempt, self.wait)
-            came = {"entry": entry}
-        except BrokenReply as error:
-            broken, came = error, {"raw": error.raw}
-        try:
-            patient(lambda: self.check_unchanged(came), self.wait)
-        except Unavailable as error:
-            raise ServerChanged(
-                f"{error}; a reply came before, and what gave it is not known", came, "unconfirmed"
-            ) from None
-        if broken:
-            raise broken
-        return entry
-
-    def check_unchanged(self, came):
-        """Nothing, or ServerChanged (with what was given meanwhile) unless the server is still the same."""
-        try:
-            now = self.identify()
-        except ServerError as error:
-            if type(error) is not ServerError:  # Unavailable: nothing is known yet
-                raise
-            raise ServerChanged(f"the server changed during the run: {error}", came) from None
-        if now != self.identity:
-            raise ServerChanged(
-                f"{self.url} changed during the run from {describe(self.identity)} to {describe(now)};"
-                " go back to the first, or start again to ask everything anew",
-                came,
-            )
-
     def send(self, body):
         """The answer that the server gives to one request, or BrokenReply."""
         url = f"{self.url}/api/chat"
@@ -193,29 +111,6 @@ class AnswerModel:
         shown = [entry for entry in field(get_json(url, missing={}), "models", list, url) if isinstance(entry, dict)]
         loaded = {full_name(str(entry.get("name"))): field(entry, "context_length", int, url) for entry in shown}
         return loaded.pop(full_name(self.model["ollama_tag"]), 0) or None, sorted(loaded)
-
-
-def describe(identity):
-    """An identity for a person."""
-    return f"version {identity['version']}, build {identity['digest']}"
-
-
-def sampler_options(pinned, overrides=None):
-    """Every sampler option: neutral values under the pinned ones under the caller's, or InputError for a wrong one."""
-    chosen = {**NEUTRAL, **pinned, **(overrides or {})}
-    for name, value in chosen.items():
-        if name not in NEUTRAL:  # a server ignores what it does not know, with nothing but a line in its log
-            raise InputError(f"option {name!r} is no sampler option; choose from {', '.join(NEUTRAL)}")
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise InputError(f"option {name}: {value!r} is no number; correct it")
-    return chosen
-
-
-def check_sizes(seed, num_ctx, num_predict):
-    """InputError for a seed that would be drawn at random, or an allowance that a server takes for no limit."""
-    for name, value, low in (("seed", seed, 0), ("num_ctx", num_ctx, 1), ("num_predict", num_predict, 1)):
-        if type(value) is not int or value < low:
-            raise InputError(f"{name} {value!r} is no whole number from {low} on; correct it")
 
 
 def read_model(path):

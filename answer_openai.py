@@ -6,14 +6,14 @@ Such a server says neither which weights it holds nor how much context a request
 not verified; the token count of every prompt is still held against ours. An Ollama is refused: its /v1 drops options
 in silence. A model block may give the name to ask for as `served_model`; else it is the block's ollama_tag.
 
-Does not retry or check before and after (AnswerModel.ask does, for both kinds).
+Does not retry or check before and after (Server.ask does, for both kinds).
 """
 
 import json
 
 from answer_http import BrokenReply, ServerError, base_url, check_status, exchange, get_json
-from answer_model import AnswerModel, check_sizes, sampler_options
 from answer_reply import read_completion
+from answer_server import Server, check_sizes, sampler_options
 from command import InputError, parse_json
 
 UNVERIFIED = (
@@ -24,7 +24,7 @@ UNVERIFIED = (
 )
 
 
-class OpenAIModel(AnswerModel):
+class OpenAIModel(Server):
     """A server that lists the model under its name. Its `identity` has no digest, and a version where it tells one."""
 
     api = "openai"

@@ -19,9 +19,9 @@ import sys
 from concurrent.futures import ThreadPoolExecutor, as_completed
 
 from answer_build import CHECKED_VERSIONS
-from answer_grade import incomplete_kind
 from answer_http import BrokenReply, ServerError, patient
-from answer_model import ServerChanged, sampler_options
+from answer_reply import incomplete_kind
+from answer_server import ServerChanged, sampler_options
 from command import InputError, progress
 
 BROKEN_TRIES = 2  # with the same seed the same fault is likely: once more, and no further

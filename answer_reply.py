@@ -7,9 +7,13 @@ than the answer's end, or count what cannot be. Does not speak to a server, and 
 one (answer_grade.py names it incomplete).
 """
 
+import re
+
 from answer_http import BrokenReply
 from command import InputError, dump, parse_json
 
+MAX_GRADED_CHARS = 8000
+THINKING = re.compile(r"<\|?channel\|?>|</?think(?:ing)?>", re.IGNORECASE)
 ENDS = {"stop": "stop", "tool_calls": "stop", "length": "length"}  # of OpenAI's interface
 
 
@@ -117,3 +121,18 @@ def whole_answer(seed, text, calls, reason, counts, thought, num_predict, raw):
     except UnicodeEncodeError:  # half a surrogate pair
         raise BrokenReply("unreadable_reply", raw) from None
     return entry
+
+
+def incomplete_kind(entry):
+    """Why an entry is no whole answer, or None: a name that the report counts it under."""
+    if "incomplete" in entry:
+        return entry["incomplete"]
+    if entry.get("thinking") or THINKING.search(entry["answer"]):
+        return "thinking"
+    if not entry["answer"].strip():
+        return "empty_text"
+    if entry["done_reason"] != "stop":
+        return "cut_by_length" if entry["done_reason"] == "length" else "unknown_end"
+    if len(entry["answer"]) > MAX_GRADED_CHARS:
+        return "too_long"
+    return None

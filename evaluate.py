@@ -100,7 +100,7 @@ def run(path=CASES, names=tuple(strategies.STRATEGIES), budgets=None, manifest=N
     and cases. manifest: another model's. options: jobs, scheduler and verify of run_cases. Fields that are not in the
     published report appear only where something is not at its default.
     """
-    from prepare import MANIFEST, read_manifest  # here, so that grading alone needs no tokenizer
+    from prepare_manifest import MANIFEST, read_manifest  # here, so that grading alone needs no tokenizer
     from run_cases import ALWAYS_CHECKED, run_cases
     from tokenizer import profile_of
 
@@ -118,7 +118,7 @@ def run(path=CASES, names=tuple(strategies.STRATEGIES), budgets=None, manifest=N
         "grader": GRADER,
     }
     others = selector_hashes(names)
-    result, checked = run_cases(cases, names, path, budgets or (None,), manifest, **options)
+    result, checked = run_cases(cases, names, path, grade, budgets or (None,), manifest, **options)
     report = {**about, "selectors_sha256": others} if others else about
     requests = len(names) * len(cases) * len(result)
     if requests > ALWAYS_CHECKED:
@@ -257,7 +257,7 @@ def main(argv=None):
     if arguments.explain is not None:
         from explain import explain
 
-        lines = list(explain(arguments.cases, arguments.explain, names, **options))  # all or, at an error, nothing
+        lines = list(explain(arguments.cases, arguments.explain, names, grade, **options))  # all or, at an error, nothing
         sys.stdout.writelines(line + "\n" for line in lines)
         return 0
     report = run(

@@ -6,8 +6,7 @@ Text of the conversation is shown on one line with its control characters replac
 """
 
 from cases import CaseError, check_requests, load_cases
-from evaluate import grade
-from prepare import MANIFEST
+from prepare_manifest import MANIFEST
 from run_cases import run_one, selector_table, with_input
 from strategies import NOTES_RESERVE, available, render, turn_messages, turn_text, words
 from tokenizer import counter
@@ -15,8 +14,8 @@ from tokenizer import counter
 SHOWN = 72  # characters of a text
 
 
-def explain(path, case_id, names, budgets=None, manifest=None):
-    """Lines of text about one case of a set, for each budget and each strategy of `names`."""
+def explain(path, case_id, names, grade, budgets=None, manifest=None):
+    """Lines of text about one case of a set, for each budget and each strategy of `names`; grade as in run_cases."""
     cases = [case for case in load_cases(path) if case["id"] == case_id]
     if not cases:
         raise CaseError(path, case_id, "no such case in the set", "name one by its id")
@@ -29,7 +28,7 @@ def explain(path, case_id, names, budgets=None, manifest=None):
             yield ""
             selected, problem = run_one(name, select, case, count, {})
             if problem is None:
-                yield from about_choice(name, case, selected, count)
+                yield from about_choice(name, case, selected, grade(case, selected), count)
             else:
                 yield f"{name}: failed: {one_line(problem)}"
 
@@ -44,9 +43,8 @@ def about_case(case, count):
         yield f"  turn {number}  {cost:6} tokens  {one_line(turn_text(case['history'][number]))}"
 
 
-def about_choice(name, case, selected, count):
+def about_choice(name, case, selected, row, count):
     """What one strategy chose: every turn with the reason, the facts found, missing and stale."""
-    row = grade(case, selected)
     yield f"{name}: {selected['input_tokens']} tokens, {selected['notes']} notes"
     costs = turn_costs(case, count)
     for number, cost in enumerate(costs):

@@ -21,7 +21,7 @@ from cases import check_requests
 from command import InputError, progress
 from own_selector import is_own, load_selector, run_own
 from strategies import STRATEGIES
-from prepare import MANIFEST
+from prepare_manifest import MANIFEST
 from tokenizer import CountError, counter
 
 ALWAYS_CHECKED = 200  # requests: a set as small as that is counted in full as well, whole
@@ -80,14 +80,14 @@ def choose_checked(names, cases, budgets, verify):
     return set(random.Random(SEED).sample(keys, SAMPLE))
 
 
-def run_cases(cases, names, path, budgets=(None,), manifest=MANIFEST, jobs=1, scheduler=None, verify=False):
+def run_cases(cases, names, path, grade, budgets=(None,), manifest=MANIFEST, jobs=1, scheduler=None, verify=False):
     """Run every selector on every case under every budget -> (result, number of requests counted in full).
 
-    cases as load_cases gives them; names of selectors; path names the set in errors; budgets in input tokens, None for
-    the case's own; jobs processes, or a Dask scheduler's address.
+    cases as load_cases gives them; names of selectors; path names the set in errors; grade(case, selection) gives a
+    row; budgets in input tokens, None for the case's own; jobs processes, or a Dask scheduler's address.
     """
     checked = choose_checked(names, cases, budgets, verify)
-    work = (names, path, budgets, manifest, checked)
+    work = (names, path, grade, budgets, manifest, checked)
     if jobs == 1 and scheduler is None:
         graded = run_group(cases, *work, show=True)
     else:
@@ -170,11 +170,9 @@ def cluster(address):
             raise InputError(f"--scheduler {address}: the cluster cannot run this: {reason}; {remedy}") from error
 
 
-def run_group(cases, names, path, budgets, manifest, checked, show=False):
+def run_group(cases, names, path, grade, budgets, manifest, checked, show=False):
     """Run cases in this process -> {case id: {(budget, name): row}}."""
     table, count, snapshots = selector_table(names), counter(manifest), {}
-    from evaluate import grade  # here: evaluate.py imports this module
-
     gc.freeze()  # what is loaded lives to the end; walking it again and again took a sixth of a long run
     for budget in budgets:
         check_requests([with_input(case, budget) for case in cases], count, path)

@@ -13,8 +13,7 @@ from pathlib import Path
 import answer_attribution
 import answer_check
 import answer_compare
-import answer_grade
-from answer_grade import read_keys
+from answer_keys import read_keys
 from answer_journal import read_recording
 from cases import load_cases
 from command import InputError, NotComparable, dump
@@ -27,7 +26,7 @@ REPORT = json.loads((HERE / "evaluation-result.json").read_text(encoding="utf-8"
 
 
 def attribute(recording=RECORDING, report=REPORT, cases=CASES, keys=KEYS, version=1):
-    return answer_attribution.attribute(recording, report, cases, keys, version)
+    return answer_attribution.attribute(recording, report, cases, keys, answer_check.GRADERS[version], version)
 
 
 def entries(recording, strategy, case):
@@ -154,7 +153,7 @@ class Attribution(unittest.TestCase):
 
 
 def compare(second, first=RECORDING):
-    graded = [answer_grade.verdicts(recording, KEYS) for recording in (first, second)]
+    graded = [answer_check.verdicts(recording, KEYS) for recording in (first, second)]
     return answer_compare.compare(first, second, *graded)
 
 

@@ -13,9 +13,8 @@ import unittest
 from pathlib import Path
 
 import answer_check
-import answer_grade
 import answer_model
-from answer_grade import check_covered, read_keys
+from answer_keys import check_covered, read_keys
 from answer_journal import read_recording
 from command import InputError
 
@@ -98,17 +97,17 @@ class Published(unittest.TestCase):
             self.assertEqual(len(case["stale"]), len(KEYS[case["id"]]["stale"]), case["id"])
 
     def test_a_replaced_decision_given_as_current_fails(self):
-        found = answer_grade.grade(entry("We decided to use RabbitMQ for the job queue."), KEYS["held-correction"])
+        found = answer_check.grade(entry("We decided to use RabbitMQ for the job queue."), KEYS["held-correction"])
         self.assertEqual(found, {"grade": "fail", "why": "stale_as_current"})
 
     def test_an_answer_with_only_some_of_the_facts_fails(self):
-        found = answer_grade.grade(entry("Passwords need at least 14 characters."), KEYS["held-spread"])
+        found = answer_check.grade(entry("Passwords need at least 14 characters."), KEYS["held-spread"])
         self.assertEqual(found, {"grade": "fail", "why": "missing"})
 
     def test_one_that_says_the_fact_is_missing_fails_and_is_counted_apart_and_an_empty_one_is_incomplete(self):
-        found = answer_grade.grade(entry("I do not have that information."), KEYS["held-buried"])
+        found = answer_check.grade(entry("I do not have that information."), KEYS["held-buried"])
         self.assertEqual(found, {"grade": "fail", "why": "said_missing"})
-        self.assertEqual(answer_grade.grade(entry(""), KEYS["held-buried"])["grade"], "incomplete")
+        self.assertEqual(answer_check.grade(entry(""), KEYS["held-buried"])["grade"], "incomplete")
 
 
 class Recording(unittest.TestCase):
@@ -149,7 +148,7 @@ class Recording(unittest.TestCase):
         self.assertNotIn(b"\r", outs.pop())
 
     def test_another_grader_names_itself_and_grades_the_published_answers_alike(self):
-        first, second = (answer_grade.report(RECORDING, KEYS, version) for version in (1, 2))
+        first, second = (answer_check.report(RECORDING, KEYS, version) for version in (1, 2))
         self.assertEqual(second.pop("grader"), 2)
         self.assertEqual(second, first)
 

@@ -9,7 +9,7 @@ import answer_journal
 import answer_record
 from answer_http import BrokenReply, ServerError, Unavailable
 from answer_journal import read_recording
-from answer_model import ServerChanged
+from answer_server import ServerChanged
 from answer_reply import read_completion, read_stream
 from ollama_double import OllamaDouble, stand_in_count
 from test_answer_record import SMALL, Recording

@@ -5,9 +5,10 @@ import re
 import unittest
 from pathlib import Path
 
+import answer_check
 import answer_claims
-import answer_grade
-from answer_grade import MAX_GRADED_CHARS, compile_pattern
+from answer_keys import compile_pattern
+from answer_reply import MAX_GRADED_CHARS
 from command import InputError
 from test_answer_check import entry
 
@@ -19,7 +20,7 @@ def key(must=("mateo",), stale=()):
 
 
 def verdict(answer, version=1, must=("mateo",), stale=(), **changed):
-    found = answer_grade.grade(entry(answer, **changed), key(must, stale), version)
+    found = answer_check.grade(entry(answer, **changed), key(must, stale), version)
     return found.get("why", found["grade"])
 
 
@@ -48,7 +49,7 @@ class Incomplete(unittest.TestCase):
         for kind, changed in kinds.items():
             for version in (1, 2):
                 with self.subTest(kind, version=version):
-                    found = answer_grade.grade(entry(**changed), key(), version)
+                    found = answer_check.grade(entry(**changed), key(), version)
                     self.assertEqual(found, {"grade": "incomplete", "why": kind})
 
     def test_thinking_left_in_the_text_is_seen(self):
@@ -56,16 +57,16 @@ class Incomplete(unittest.TestCase):
             self.assertEqual(verdict(text), "thinking")
 
     def test_a_reply_that_never_became_an_answer_keeps_its_name(self):
-        found = answer_grade.grade({"seed": 1, "incomplete": "stopped_stream"}, key())
+        found = answer_check.grade({"seed": 1, "incomplete": "stopped_stream"}, key())
         self.assertEqual(found, {"grade": "incomplete", "why": "stopped_stream"})
 
     def test_each_kind_is_counted_on_its_own_line(self):
         cases = {"a": [entry(""), entry("Mateo"), entry("Mateo", done_reason="length")]}
-        report = answer_grade.report({"answers": {"recent": cases}}, {"a": key()})
+        report = answer_check.report({"answers": {"recent": cases}}, {"a": key()})
         counts = report["summary"]["recent"]
         self.assertEqual((counts["pass"], counts["incomplete"], counts["cases_passed_every_trial"]), (1, 2, 0))
         self.assertEqual(counts["incomplete_kinds"], {"cut_by_length": 1, "empty_text": 1})
-        self.assertIn("recent cut_by_length 1", answer_grade.table(report["summary"]))
+        self.assertIn("recent cut_by_length 1", answer_check.table(report["summary"]))
 
 
 class VersionOne(unittest.TestCase):

@@ -13,7 +13,7 @@ import unittest
 from pathlib import Path
 
 from command import InputError
-from evaluate import CASES, ROOT, complaints, main, run
+from evaluate import CASES, ROOT, complaints, grade, main, run
 from explain import explain
 from test_evaluate import needs_tokenizer
 
@@ -209,7 +209,7 @@ class OwnSelectors(unittest.TestCase):
 
     def test_explain_ends_at_a_selector_that_fails(self):
         names = [f"{self.file}:raises", f"{self.file}:exits", "recent"]
-        text = "\n".join(explain(CASES, "held-spread", names))
+        text = "\n".join(explain(CASES, "held-spread", names, grade))
         self.assertIn("raises: failed: KeyError: 'no such thing'", text)
         self.assertIn("exits: failed: SystemExit: 0", text)
         self.assertIn("\nrecent: ", text)

@@ -12,7 +12,7 @@ from unittest import mock
 
 import run_cases
 from command import InputError
-from evaluate import main, run
+from evaluate import grade, main, run
 from explain import explain, one_line
 from test_evaluate import needs_tokenizer
 
@@ -181,7 +181,7 @@ class Explained(unittest.TestCase):
             value = json.loads(path.read_text(encoding="utf-8"))
             value["cases"][0].update(id="a\n\x1b[2J", kind="b\r")
             path.write_text(json.dumps(value), encoding="utf-8")
-            lines = list(explain(path, "a\n\x1b[2J", ["recent"]))
+            lines = list(explain(path, "a\n\x1b[2J", ["recent"], grade))
         self.assertEqual(lines[0], "case a [2J (dev, b)")
         self.assertEqual([line for line in lines if not line.isprintable()], [])
 

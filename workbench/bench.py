@@ -25,7 +25,7 @@ from pathlib import Path
 
 from command import InputError, dump, run_command
 from evaluate import whole_numbers
-from prepare import MANIFEST, folder, read_manifest, verify
+from prepare_manifest import MANIFEST, folder, read_manifest, verify
 from workbench import bench_parts
 from workbench.bench_set import case_set
 

@@ -27,7 +27,7 @@ ALL = ("recent", "relevant", "notes", "hybrid", "bm25", "dense", "rerank", "near
 
 LOAD = """
 import hashlib, tokenizers
-from prepare import folder
+from prepare_manifest import folder
 for name in ("tokenizer.json", "chat_template.jinja"):
     data = (folder() / name).read_bytes()
     hashlib.sha256(data).hexdigest()
@@ -78,7 +78,7 @@ def raw_tokenizer():
     """The tokenizer as the library loads it."""
     from tokenizers import Tokenizer
 
-    from prepare import folder
+    from prepare_manifest import folder
 
     return Tokenizer.from_file(str(folder() / "tokenizer.json"))
 
@@ -131,7 +131,7 @@ def plain_counter():
     """
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-    from prepare import MANIFEST, folder, read_manifest
+    from prepare_manifest import MANIFEST, folder, read_manifest
 
     tokenizer, bos = raw_tokenizer(), read_manifest(MANIFEST)["bos_token"]
     environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)

@@ -145,7 +145,7 @@ def evidence_fits(cases, budget, count):
 def measure(path, names, budgets, baseline, jobs=1):
     """The whole result for LoCoMo's file."""
     cases = read_cases(path, 2)
-    result, _ = run_cases(cases, names, path, budgets, jobs=jobs)
+    result, _ = run_cases(cases, names, path, grade, budgets, jobs=jobs)
     levels = {}
     for budget, rows in result.items():
         levels[str(budget)] = {

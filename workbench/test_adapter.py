@@ -10,7 +10,7 @@ import unittest
 from pathlib import Path
 
 from command import InputError, status_of
-from prepare import folder
+from prepare_manifest import folder
 from strategies import STRATEGIES
 from workbench.adapter import BudgetError, choose_messages, main
 from workbench.openai_turns import MessageError, text_of

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from cases import check_set
 from command import InputError, status_of
-from prepare import folder
+from prepare_manifest import folder
 from workbench.import_cases import case_set, main, without_control
 from workbench.locomo import import_locomo
 from workbench.longmemeval import import_longmemeval

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from command import status_of
 from evaluate import grade, load_cases
-from prepare import folder
+from prepare_manifest import folder
 from strategies import STRATEGIES
 from tokenizer import counter
 

@@ -8,7 +8,7 @@ import unittest
 from pathlib import Path
 
 from command import status_of
-from prepare import folder
+from prepare_manifest import folder
 from workbench.retrieval_table import MessageCount, against, bootstrap, main, pair_lines, pairs, read_cases, recall_at
 from workbench.test_compare import row
 from workbench.test_import_cases import locomo, question
