@@ -11,7 +11,7 @@ Does not grade whole answers (answer_check.py), select or count.
 """
 
 from answer_reply import incomplete_kind
-from cases import fact_text
+from case_history import fact_text
 from command import InputError, NotComparable
 
 OUTCOMES = {

@@ -27,7 +27,7 @@ import answer_claims
 import answer_journal
 from answer_keys import check_covered, read_keys
 from answer_reply import incomplete_kind
-from command import dump, read_json, run_command
+from command import dump, file_hash, read_json, run_command
 
 HERE = Path(__file__).parent
 RECORDING = HERE / "answer-result.json"
@@ -204,7 +204,6 @@ def lab_requests(cases_path, manifest_path):
     import answer_record
     import strategies
     from cases import check_requests, load_cases
-    from evaluate import file_hash
     from prepare_manifest import MANIFEST
     from tokenizer import counter
 

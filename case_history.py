@@ -132,3 +132,8 @@ def is_call(call):
 def turn_contents(turn):
     """The texts of a turn's messages."""
     return [message["content"] for message in turn_messages(turn)]
+
+
+def fact_text(fact):
+    """The words of a fact of either form."""
+    return fact["text"] if isinstance(fact, dict) else fact

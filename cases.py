@@ -18,7 +18,7 @@ Needs no tokenizer: `check_requests` checks what needs one when a run starts.
 
 from pathlib import Path
 
-from case_history import CaseError, check_fields, check_history, check_text, texts_in, turn_contents
+from case_history import CaseError, check_fields, check_history, check_text, fact_text, texts_in, turn_contents
 from command import InputError, read_json
 from strategies import NOTES_HEADER, available, render
 
@@ -161,11 +161,6 @@ def in_frame(fact, turns):
     """Whether a text stands in the block that notes stand in, or in the mark before a note: "- [turn 12, user] "."""
     marks = (f"- [turn {number}, {role}] " for number in range(1, turns + 1) for role in ROLES)
     return any(fact in part for part in NOTES_FRAME) or len(fact) < 32 and any(fact in mark for mark in marks)
-
-
-def fact_text(fact):
-    """The words of a fact of either form."""
-    return fact["text"] if isinstance(fact, dict) else fact
 
 
 def turn_of(fact):

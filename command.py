@@ -6,6 +6,8 @@ Exit status  0 done; 1 done, and the answer is no; 2 could not be done; 3 not co
 Does not know what any command does; its errors are one line each: what, where, what to do.
 """
 
+import argparse
+import hashlib
 import io
 import json
 import os
@@ -82,6 +84,11 @@ def read_jsonl(path):
     return [parse_json(line, f"{path}: line {number}") for number, line in enumerate(lines, 1) if line.strip()]
 
 
+def file_hash(path):
+    """SHA-256 of a file's bytes."""
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+
+
 def dump(value):
     """The one JSON form that this project writes: two spaces, real characters, no NaN, a newline at the end."""
     return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
@@ -120,6 +127,14 @@ def write_text(path, text):
 def write_json(path, value):
     """`dump(value)` into a file, whole or not at all."""
     write_text(path, dump(value))
+
+
+def whole_numbers(text):
+    """The numbers of a list like 1024,4096, each once and positive."""
+    numbers = [int(part) for part in text.split(",")] if text.replace(",", "0").isdecimal() else []
+    if not numbers or min(numbers) < 1 or len(set(numbers)) < len(numbers):
+        raise argparse.ArgumentTypeError(f"{text!r} is no list of positive whole numbers like 1024,4096")
+    return numbers
 
 
 def progress(items, **options):

@@ -10,14 +10,13 @@ Does not choose turns (strategies.py) or ask a model (answer_check.py does): a f
 """
 
 import argparse
-import hashlib
 import platform
 import sys
 from pathlib import Path
 
 import strategies
 from cases import CaseError, load_cases
-from command import InputError, dump, run_command
+from command import InputError, dump, file_hash, run_command, whole_numbers
 
 ROOT = Path(__file__).parent
 CASES = ROOT / "cases.json"
@@ -86,11 +85,6 @@ def summarize(rows):
         if len(graded) < len(of_split):
             summary.setdefault(split, {"cases": 0})["errors"] = len(of_split) - len(graded)
     return summary
-
-
-def file_hash(path):
-    """SHA-256 of a file's bytes."""
-    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
 
 
 def run(path=CASES, names=tuple(strategies.STRATEGIES), budgets=None, manifest=None, cases=None, **options):
@@ -196,14 +190,6 @@ def complaints(report):
                     yield f"{name}{at}, case {row['case']!r}: {row['error']}"
                 elif not row["within_budget"]:
                     yield f"{name}{at}, case {row['case']!r}: over budget with {row['input_tokens']} tokens"
-
-
-def whole_numbers(text):
-    """The numbers of a list like 1024,4096, each once and positive."""
-    numbers = [int(part) for part in text.split(",")] if text.replace(",", "0").isdecimal() else []
-    if not numbers or min(numbers) < 1 or len(set(numbers)) < len(numbers):
-        raise argparse.ArgumentTypeError(f"{text!r} is no list of positive whole numbers like 1024,4096")
-    return numbers
 
 
 def parse_arguments(argv):

@@ -15,9 +15,9 @@ import sys
 from pathlib import Path
 
 from cases import check_set
-from command import InputError, dump, progress, read_json, run_command
+from command import InputError, dump, progress, read_json, run_command, whole_numbers
 from compaction.stats import mcnemar
-from evaluate import grade, whole_numbers
+from evaluate import grade
 from run_cases import run_cases, selector_table, with_input
 from strategies import STRATEGIES, render
 from tokenizer import counter
