@@ -8,13 +8,13 @@ Run:  python answer_check.py
 Without a command it grades answer-result.json: the grades as JSON on standard output, a table on standard error. That
 needs no tokenizer and no model; `record` needs both.
 
-Version 1 of the grader is the published rule and the default. Version 2 (answer_claims.py) reads numbers, negations and
+Version 1 of the grader is the published rule and the default. Version 2 (answers/claims.py) reads numbers, negations and
 corrections as a person would. Neither is a judge of a whole answer: both look for the patterns of answer-keys.json.
 
-Does not speak to a server (answer_model.py) or keep a journal (answer_journal.py) itself.
+Does not speak to a server (answer_model.py) or keep a journal (answers/journal.py) itself.
 
 verdict  {"grade": "pass", "fail" or "incomplete"}, and "why": "said_missing", "missing", "stale_as_current" or the
-         kind of incompleteness (answer_reply.py)
+         kind of incompleteness (answers/reply.py)
 """
 
 import argparse
@@ -23,11 +23,11 @@ import sys
 from functools import partial
 from pathlib import Path
 
-import answer_claims
-import answer_journal
-from answer_keys import check_covered, read_keys
-from answer_reply import incomplete_kind
-from command import dump, file_hash, read_json, run_command
+from answers import claims
+from answers import journal as answer_journal
+from answers.keys import check_covered, read_keys
+from answers.reply import incomplete_kind
+from base.command import dump, file_hash, read_json, run_command
 
 HERE = Path(__file__).parent
 RECORDING = HERE / "answer-result.json"
@@ -75,7 +75,7 @@ def says_missing(text):
 
 GRADERS = {
     1: (facts_given, states_stale_as_current, says_missing),
-    2: (answer_claims.facts_given, answer_claims.states_stale_as_current, answer_claims.says_missing),
+    2: (claims.facts_given, claims.states_stale_as_current, claims.says_missing),
 }
 
 
@@ -160,7 +160,7 @@ def read_both(recording_path, keys_path):
 
 def run_record(args):
     """Ask for the answers that the journal lacks and, when it has them all, write the recording."""
-    import answer_record as record
+    from answers import record
     from answer_model import MODEL, read_model
 
     pinned = read_model(args.model) if args.model else MODEL
@@ -191,7 +191,7 @@ def run_record(args):
 def model_kind(api):
     """The class that speaks to servers with an interface."""
     if api == "openai":
-        from answer_openai import OpenAIModel
+        from answers.openai_server import OpenAIModel
 
         return OpenAIModel
     from answer_model import AnswerModel
@@ -201,10 +201,10 @@ def model_kind(api):
 
 def lab_requests(cases_path, manifest_path):
     """(plan, what identifies it): the requests of the lab's strategies for a case set, counted by its tokenizer."""
-    import answer_record
+    from answers import record as answer_record
     import strategies
-    from cases import check_requests, load_cases
-    from prepare_manifest import MANIFEST
+    from selection.cases import check_requests, load_cases
+    from tokens.manifest import MANIFEST
     from tokenizer import counter
 
     manifest_path = manifest_path or MANIFEST
@@ -221,20 +221,20 @@ def lab_requests(cases_path, manifest_path):
 
 def run_attribution(args):
     """Tell for each fact whether it was in the request and in the answer."""
-    import answer_attribution
-    from cases import load_cases
+    from answers import attribution
+    from selection.cases import load_cases
 
     recording, keys = read_both(args.recording, args.keys)
     report, cases = read_json(args.report), load_cases(args.cases)
-    result = answer_attribution.attribute(recording, report, cases, keys, GRADERS[args.grader], args.grader)
+    result = attribution.attribute(recording, report, cases, keys, GRADERS[args.grader], args.grader)
     sys.stdout.write(dump(result))
-    print(answer_attribution.table(result), file=sys.stderr)
+    print(attribution.table(result), file=sys.stderr)
     return 0
 
 
 def run_compare(args):
     """Compare two recordings of the same cases, strategies and seeds, pair by pair."""
-    import answer_compare
+    from answers import compare as answer_compare
 
     (first, keys), (second, _) = (read_both(path, args.keys) for path in (args.a, args.b))
     graded = [verdicts(recording, keys, args.grader) for recording in (first, second)]

@@ -8,8 +8,8 @@ Sampler options and seeds in it are the published ones: edit them where another 
 AnswerModel() asks OLLAMA_HOST (else 127.0.0.1:11434). Version and digest are read before and after each answer: the
 digest alone does not pin the server's renderer and engine, and a reply does not say what gave it.
 
-Does not count tokens, choose requests or keep answers (answer_record.py does). Servers with OpenAI's interface are
-in answer_openai.py.
+Does not count tokens, choose requests or keep answers (answers/record.py does). Servers with OpenAI's interface are
+in answers/openai_server.py.
 
 model   the block MODEL: tag, digest, options, seeds; read from a file by `read_model`
 answer  {"seed", "answer", "tool_calls", "done_reason", "prompt_tokens", "answer_tokens"}, counts in tokens, and
@@ -21,11 +21,11 @@ import datetime
 import os
 import sys
 
-from answer_build import bare_digest, check_shown, check_version, field, find_build, full_name, pinned_block
-from answer_http import ServerError, base_url, check_status, exchange, get_json
-from answer_reply import read_stream
-from answer_server import Server, check_sizes, sampler_options
-from command import InputError, dump, read_json, run_command
+from answers.builds import bare_digest, check_shown, check_version, field, find_build, full_name, pinned_block
+from answers.exchange import ServerError, base_url, check_status, exchange, get_json
+from answers.reply import read_stream
+from answers.server import Server, check_sizes, sampler_options
+from base.command import InputError, dump, read_json, run_command
 
 MODEL = {
     "checked_on": "2026-10-20",

@@ -4,7 +4,7 @@ Run:  python evaluate.py > report.local.json           the four rules on the twe
       python evaluate.py --strategies recent,bm25 --cases my.json --budget 1024,4096
 
 Prints the report as JSON on standard output and a table on standard error. Exit status 1: a selector failed or went
-over its budget somewhere (the report says where); all else as in command.py.
+over its budget somewhere (the report says where); all else as in base/command.py.
 
 Does not choose turns (strategies.py) or ask a model (answer_check.py does): a fact in the request is no answer yet.
 """
@@ -15,8 +15,8 @@ import sys
 from pathlib import Path
 
 import strategies
-from cases import CaseError, load_cases
-from command import InputError, dump, file_hash, run_command, whole_numbers
+from selection.cases import CaseError, load_cases
+from base.command import InputError, dump, file_hash, run_command, whole_numbers
 
 ROOT = Path(__file__).parent
 CASES = ROOT / "cases.json"
@@ -94,8 +94,8 @@ def run(path=CASES, names=tuple(strategies.STRATEGIES), budgets=None, manifest=N
     and cases. manifest: another model's. options: jobs, scheduler and verify of run_cases. Fields that are not in the
     published report appear only where something is not at its default.
     """
-    from prepare_manifest import MANIFEST, read_manifest  # here, so that grading alone needs no tokenizer
-    from run_cases import ALWAYS_CHECKED, run_cases
+    from tokens.manifest import MANIFEST, read_manifest  # here, so that grading alone needs no tokenizer
+    from selection.run import ALWAYS_CHECKED, run_cases
     from tokenizer import profile_of
 
     manifest, path = Path(manifest or MANIFEST), Path(path)
@@ -138,16 +138,15 @@ def check_names(path, names):
 
 
 def selector_hashes(names):
-    """SHA-256 by file for the selectors that are not in strategies.py: their own file, or all of modelkit's."""
+    """SHA-256 by file for the selectors that are not in strategies.py: their own file, or all of selection's and modelkit's."""
     files = {}
     for name in names:
         file = name.removeprefix("near+").rpartition(":")[0]
         if ".py:" in name and Path(file).is_file():  # one that is not there is told of where it is loaded
             files[Path(file).as_posix()] = file_hash(file)
         if name.startswith("near+") or (name not in strategies.STRATEGIES and ".py:" not in name):
-            for path in sorted([*(ROOT / "modelkit").glob("*.py"), ROOT / "modelkit" / "near_stop_words.json"]):
-                if not path.name.startswith("test_"):
-                    files[f"modelkit/{path.name}"] = file_hash(path)
+            for path in sorted([*(ROOT / "modelkit").glob("*.py"), *(ROOT / "selection").glob("*.[pj][ys]*")]):
+                files[path.relative_to(ROOT).as_posix()] = file_hash(path)
     return files
 
 
@@ -241,7 +240,7 @@ def main(argv=None):
     names = names_of(arguments)
     options = {"budgets": arguments.budget, "manifest": arguments.tokenizer}
     if arguments.explain is not None:
-        from explain import explain
+        from selection.explain import explain
 
         lines = list(explain(arguments.cases, arguments.explain, names, grade, **options))  # all or, at an error, nothing
         sys.stdout.writelines(line + "\n" for line in lines)

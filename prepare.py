@@ -17,9 +17,9 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 
-from command import InputError, run_command, write_bytes, write_json
-from prepare_manifest import MANIFEST, bytes_problem, file_problem, folder, is_name, read_manifest, verify
-from prepare_sources import Hub, SourceError, folder_source
+from base.command import InputError, run_command, write_bytes, write_json
+from tokens.manifest import MANIFEST, bytes_problem, file_problem, folder, is_name, read_manifest, verify
+from tokens.sources import Hub, SourceError, folder_source
 
 
 def tell(line):
@@ -117,7 +117,7 @@ def put(path, data):
 
 def known_sources(manifest, given):
     """{name: fetch} in the order of the module's docstring. Nothing is read or reached before the first fetch."""
-    from prepare_index import Index
+    from tokens.index import Index
 
     sources = {f"folder {given}": folder_source(given)} if given else {}
     if manifest.get("revision"):
@@ -128,7 +128,7 @@ def known_sources(manifest, given):
 
 def pin_model(model, revision, path, given):
     """Write the manifest of another model to `path` and put its files in place; a manifest there must be the same."""
-    from prepare_model import pin
+    from tokens.pin import pin
 
     if not is_name(model):
         raise InputError(f"--model {model!r} is no name; give the model's, like google/gemma-4-E2B-it")

@@ -5,13 +5,13 @@ Run:  not a script; `python evaluate.py` runs every rule in STRATEGIES over the 
 A strategy is a function (case, count) -> {"messages", "turns", "notes", "input_tokens"}: the request, the numbers
 (from 0) of the turns in it, how many notes it holds, and what it costs. It never changes the case.
 
-case      id, instructions, current (the question), history (turns), budget; cases.py says what else it holds
+case      id, instructions, current (the question), history (turns), budget; selection/cases.py says what else it holds
 turn      {"user": text, "assistant": text}, and "messages" for the tool calls and their results in between
 count     messages -> tokens of the whole request; where it has a method `part(messages)` (tokenizer.py has), a
           turn's share of a request is known by itself and costs are added instead of counted again
 available tokens that a request may cost: context_limit - max_new_tokens - margin
 
-Does not count tokens (tokenizer.py), read cases (cases.py) or judge what was chosen (evaluate.py).
+Does not count tokens (tokenizer.py), read cases (selection/cases.py) or judge what was chosen (evaluate.py).
 """
 
 import re

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import answer_check
 import answer_model
-from answer_keys import check_covered, read_keys
-from answer_journal import read_recording
-from command import InputError
+from answers.keys import check_covered, read_keys
+from answers.journal import read_recording
+from base.command import InputError
 
 HERE = Path(__file__).parent
 RECORDING = json.loads((HERE / "answer-result.json").read_text(encoding="utf-8"))

@@ -14,8 +14,8 @@ from copy import deepcopy
 from pathlib import Path
 
 import strategies
-from cases import CaseError
-from command import InputError
+from selection.cases import CaseError
+from base.command import InputError
 from evaluate import CASES, ROOT, grade, load_cases, main, run, summarize
 from strategies import STRATEGIES, escape
 
@@ -164,7 +164,7 @@ class CaseSet(unittest.TestCase):
                 self.assertEqual(case, before, name)
 
 
-    def test_an_invalid_case_set_is_run(self):  # test_cases.py has every rule of the loader
+    def test_an_invalid_case_set_is_run(self):  # selection/tests/test_cases.py has every rule of the loader
         cases = json.loads(CASES.read_text(encoding="utf-8"))
         cases[0]["required"] = ["a fact that nobody stated"]
         with tempfile.TemporaryDirectory() as folder:

@@ -6,16 +6,16 @@ count_request(messages, tools=None) -> tokens of the request as the model's serv
 thinking off, special tokens written by the template and not added again. counter() is the loaded Counter; use it as
 the `count` of a strategy, which can then add costs (`part`) instead of counting each candidate again.
 
-Does not fetch or pin files (prepare.py does), nor learn how the template puts messages together (token_sum.py).
+Does not fetch or pin files (prepare.py does), nor learn how the template puts messages together (tokens/token_sum.py).
 """
 
 import hashlib
 from functools import lru_cache
 from pathlib import Path
 
-from prepare_manifest import MANIFEST, folder, read_manifest
-from token_sum import TokenSum
-from token_template import CountError, TokenizerError, compile_template
+from tokens.manifest import MANIFEST, folder, read_manifest
+from tokens.token_sum import TokenSum
+from tokens.template import CountError, TokenizerError, compile_template
 
 COUNT_SCOPE = "chat template with generation prefix; tokenizer files only, no inference"
 

@@ -14,19 +14,19 @@ import sys
 from pathlib import Path
 
 import tokenizer
-from command import InputError, dump, progress, run_command, write_json
+from base.command import InputError, dump, progress, run_command, write_json
 from compaction import comparison, table
 from compaction.contexts import read_contexts
-from compaction.conversation import turn_texts
-from compaction.fixtures import load_fixtures
+from base.conversation import turn_texts
+from compaction.fixtures.form import load_fixtures
 from compaction.gates import GATES, read_gates
 from compaction.growth import BUDGET, KEEP_SHARE, grow, too_few
-from compaction.judge import judge_quality
+from compaction.judge.asking import judge_quality
 from compaction.measure import decide_items, summarize
 from compaction.options import add_budget, add_fixtures, add_judge, budget_of, find_compactor, judge_of
-from compaction.own_code import file_hash
+from base.own_code import file_hash
 from compaction.result_file import code_hashes, fixtures_hash, packed, read_result, record_path
-from compaction.stats import resolution
+from base.stats import resolution
 from strategies import available
 
 

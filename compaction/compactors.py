@@ -12,7 +12,7 @@ block      quoted lines from earlier turns between <notes> or <pinned> tags; car
 """
 
 import strategies
-from compaction.classify import classify
+from compaction.fixtures.classify import classify
 from strategies import NOTES_HEADER, available, escape, render, take
 
 LEDGER_HEADER = (

@@ -14,10 +14,10 @@ from collections import Counter
 from fractions import Fraction
 from itertools import product
 
-from command import NotComparable
-from compaction.fixtures import CLASSES
-from compaction.items import RETAINED, UNKNOWN
-from compaction.stats import mcnemar
+from base.command import NotComparable
+from compaction.fixtures.form import CLASSES
+from compaction.fixtures.items import RETAINED, UNKNOWN
+from base.stats import mcnemar
 
 HARM = {"contradicted": 0, "absent": 1, "opaque": 2, "unjudged": 2, "supported": 3, "verbatim": 3}
 

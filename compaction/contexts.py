@@ -10,12 +10,12 @@ turn    the user turn, from 1, that it was made for: items of earlier turns were
 inside  true where it was made inside the turn before `turn`: of that one only the user's words surely came before
 opaque  true where it cannot be read, or not wholly; then messages may be left out
 A line of a conversation that no fixture describes is counted and not checked.
-The event log that import_sessions.py writes is read too: its compaction events are the contexts.
+The event log that sessions/__main__.py writes is read too: its compaction events are the contexts.
 """
 
-from command import InputError
-from compaction.conversation import message_problem
-from compaction.json_lines import stream
+from base.command import InputError
+from base.conversation import message_problem
+from base.lines import stream
 
 FIELDS = ("conversation_id", "compaction", "messages", "turn", "inside", "opaque")
 

@@ -12,10 +12,10 @@ state  met       the low end (every unknown decision lost, or a contradiction) m
 
 import math
 
-from command import InputError, read_json
-from compaction.fixtures import CLASSES
-from compaction.items import RETAINED, UNKNOWN
-from compaction.stats import percentile, wilson
+from base.command import InputError, read_json
+from compaction.fixtures.form import CLASSES
+from compaction.fixtures.items import RETAINED, UNKNOWN
+from base.stats import percentile, wilson
 
 GATES = {
     "constraint": 0.95,

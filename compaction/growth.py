@@ -16,9 +16,9 @@ context  {"conversation_id", "compaction" (from 1), "turn" (the user turn it was
 
 import copy
 
-from command import InputError
-from compaction.conversation import message_problem
-from compaction.own_code import call_own
+from base.command import InputError
+from base.conversation import message_problem
+from base.own_code import call_own
 from strategies import available, turn_messages
 
 KEEP_SHARE = 0.5

@@ -12,10 +12,10 @@ decision  {"conversation_id", "item", "class", "tags", "compaction", "verdict", 
 from collections import Counter
 
 from compaction.comparison import missing
-from compaction.fixtures import TAGS
+from compaction.fixtures.form import TAGS
 from compaction.gates import GATES, build_rows, compliant, unknown
-from compaction.items import RETAINED, check
-from compaction.literals import stands
+from compaction.fixtures.items import RETAINED, check
+from compaction.fixtures.literals import stands
 from strategies import available
 
 

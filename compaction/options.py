@@ -1,15 +1,15 @@
 """The options that several commands share, and what the user names with them: budget, judge, compactor.
 
-Run:  not a script; check.py, judge_check.py and replay.py use it.
+Run:  not a script; check.py, judge/__main__.py and replay.py use it.
 Does not call what it finds.
 """
 
 from pathlib import Path
 
-from command import InputError
+from base.command import InputError
 from compaction import compactors
-from compaction.fixtures import SHIPPED
-from compaction.own_code import code_hash, load_function
+from compaction.fixtures.form import SHIPPED
+from base.own_code import code_hash, load_function
 from strategies import available
 
 BUILT_IN = {"recent": compactors.recent, "notes": compactors.notes, "ledger": compactors.ledger}
@@ -71,7 +71,7 @@ def add_judge(parser):
     parser.add_argument(
         "--verdicts", type=Path, metavar="FILE", help="recorded verdicts (JSON lines): read, and with --judge added to"
     )
-    parser.add_argument("--card", type=Path, metavar="FILE", help="the judge's card, as judge_check.py prints it")
+    parser.add_argument("--card", type=Path, metavar="FILE", help="the judge's card, as judge/__main__.py prints it")
 
 
 def judge_of(args):
@@ -80,7 +80,7 @@ def judge_of(args):
         if args.card:
             raise InputError(f"{args.card}: a card says nothing without its judge; name --judge or --verdicts too")
         return None
-    from compaction.judge import recorded_judge  # here, since judge.py finds functions with this file
+    from compaction.judge.asking import recorded_judge  # here, since judge.py finds functions with this file
 
     return recorded_judge(args.judge, args.verdicts, args.card)
 

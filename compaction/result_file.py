@@ -11,28 +11,28 @@ that lost it, or null), "verdicts": {compaction: verdict}, "lines": {compaction:
 import hashlib
 from pathlib import Path
 
-from command import InputError, dump, read_json
-from compaction.fixtures import CLASSES
+from base.command import InputError, dump, read_json
+from compaction.fixtures.form import CLASSES
 from compaction.gates import GATES
-from compaction.items import JUDGED, RETAINED, UNKNOWN
+from compaction.fixtures.items import JUDGED, RETAINED, UNKNOWN
 from compaction.measure import lost
-from compaction.own_code import file_hash
+from base.own_code import file_hash
 
 RESULTS = Path(__file__).parent / "results"
 CODE = (  # what decides a figure
-    "classify.py",
-    "compactors.py",
-    "comparison.py",
-    "contexts.py",
-    "conversation.py",
-    "fixtures.py",
-    "gates.py",
-    "growth.py",
-    "items.py",
-    "literals.py",
-    "measure.py",
-    "stats.py",
-    "../strategies.py",
+    "base/conversation.py",
+    "base/stats.py",
+    "compaction/comparison.py",
+    "compaction/compactors.py",
+    "compaction/contexts.py",
+    "compaction/fixtures/classify.py",
+    "compaction/fixtures/form.py",
+    "compaction/fixtures/items.py",
+    "compaction/fixtures/literals.py",
+    "compaction/gates.py",
+    "compaction/growth.py",
+    "compaction/measure.py",
+    "strategies.py",
 )
 SIDES = ("candidate", "incumbent")
 OF_ITEM = ("conversation_id", "item", "class", "tags")
@@ -134,4 +134,4 @@ def fixtures_hash(fixtures):
 
 def code_hashes():
     """SHA-256 of every file that decides a figure."""
-    return {name.rpartition("/")[2]: file_hash(Path(__file__).parent / name) for name in CODE}
+    return {name: file_hash(Path(__file__).parents[1] / name) for name in CODE}

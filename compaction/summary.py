@@ -9,11 +9,11 @@ earlier summary said. The summary stands in front as a system message, escaped a
 
 import random
 
-from command import InputError
+from base.command import InputError
 from compaction.compactors import as_case
-from compaction.items import context_text, question_key
-from compaction.model_ask import pinned_model
-from compaction.own_code import code_hash
+from compaction.fixtures.items import context_text, question_key
+from compaction.judge.model import pinned_model
+from base.own_code import code_hash
 from modelkit.prompts import build_prompt, fence
 from strategies import available, escape, render, take
 

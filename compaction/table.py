@@ -6,8 +6,8 @@ Text from conversations is shown on one line, control characters made visible.
 
 from collections import Counter
 
-from compaction.conversation import printable
-from compaction.fixtures import CLASSES
+from base.conversation import printable
+from compaction.fixtures.form import CLASSES
 
 LINE = 100  # characters of a context's line that are shown
 

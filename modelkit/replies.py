@@ -15,7 +15,7 @@ single-quoted list that holds the one text  a', 'b  reads as two texts.
 import json
 import re
 
-from command import parse_json
+from base.command import parse_json
 from modelkit.braces import STRING, candidates, ends_surely, with_places
 
 _COMMAS = re.compile(rf"{STRING}|'(?:[^'\\]++|\\.?)*+'?|[\[{{,:]\s*+,|(,)(?=\s*+[}}\]])", re.DOTALL)

@@ -13,13 +13,13 @@ import argparse
 import sys
 from pathlib import Path
 
-from case_history import texts_in
-from command import InputError, dump, read_json, run_command
-from own_selector import wrong_selection
-from run_cases import find_selector
+from base.turns import texts_in
+from base.command import InputError, dump, read_json, run_command
+from selection.own import wrong_selection
+from selection.run import find_selector
 from strategies import STRATEGIES, turn_messages
 from tokenizer import counter
-from workbench.openai_turns import MessageError, between, split_messages, text_of, turn_of
+from base.openai_turns import MessageError, between, split_messages, text_of, turn_of
 
 EXAMPLE = """\
 example: echo '[{"role": "user", "content": "Hello"}]' > hello.local.json

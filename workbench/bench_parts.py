@@ -78,7 +78,7 @@ def raw_tokenizer():
     """The tokenizer as the library loads it."""
     from tokenizers import Tokenizer
 
-    from prepare_manifest import folder
+    from tokens.manifest import folder
 
     return Tokenizer.from_file(str(folder() / "tokenizer.json"))
 
@@ -131,7 +131,7 @@ def plain_counter():
     """
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-    from prepare_manifest import MANIFEST, folder, read_manifest
+    from tokens.manifest import MANIFEST, folder, read_manifest
 
     tokenizer, bos = raw_tokenizer(), read_manifest(MANIFEST)["bos_token"]
     environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
@@ -226,7 +226,7 @@ def near(turns):
     import tracemalloc
 
     os.environ["RAYON_NUM_THREADS"] = "1"  # before the tokenizer's threads start: the comparison is with one
-    from modelkit.near import NearIndex
+    from selection.near import NearIndex
     from strategies import turn_text
 
     made = history(turns, seed=turns)
@@ -258,7 +258,7 @@ def signals(events):
     import json
     import tempfile
 
-    from compaction.signal_log_double import generate_log
+    from compaction.signals.tests.made_log import generate_log
 
     with tempfile.TemporaryDirectory() as folder:
         log, out = Path(folder, "log.jsonl"), Path(folder, "signals.json")

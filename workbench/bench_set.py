@@ -23,7 +23,7 @@ HISTORIES, TURNS, QUESTIONS = 10, 297, 1982
 def vocabulary():
     """(words, cumulative weights) of the cases and fixtures."""
     counts = {}
-    for path in [ROOT / "cases.json", *sorted((ROOT / "compaction" / "fixtures").glob("*.json"))]:
+    for path in [ROOT / "cases.json", *sorted((ROOT / "compaction" / "fixtures" / "conversations").glob("*.json"))]:
         for word in re.findall(r"[A-Za-z][a-z'-]*|\d+", path.read_text(encoding="utf-8")):
             counts[word] = counts.get(word, 0) + 1
     return list(counts), list(accumulate(counts.values()))

@@ -16,11 +16,11 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from command import InputError, NotComparable, dump, read_json, run_command
-from compaction.stats import mcnemar, wilson
+from base.command import InputError, NotComparable, dump, read_json, run_command
+from base.stats import mcnemar, wilson
 from modelkit import scoring
-from workbench.result_files import fact_name, graded, levels, read_result
-from workbench.terminal import visible
+from base.result_files import fact_name, graded, levels, read_result
+from base.shown import visible
 
 # What may differ between two reports: their strategies and what was found. All else has to be equal.
 FREE = {

@@ -16,15 +16,15 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from case_history import texts_in
-from cases import check_set
-from command import InputError, dump, read_json, read_jsonl, run_command
+from base.turns import texts_in
+from selection.cases import check_set
+from base.command import InputError, dump, read_json, read_jsonl, run_command
 from tokenizer import TokenizerError, counter
 from workbench.chat_log import import_chat
 from workbench.locomo import import_locomo
 from workbench.longmemeval import import_longmemeval
-from workbench.mask import mask_values
-from workbench.terminal import visible
+from base.mask import mask_values
+from base.shown import visible
 
 FIELDS = ("id", "split", "kind", "instructions", "current", "history", "budget", "required", "stale")
 MAX_NEW_TOKENS = 256

@@ -16,13 +16,13 @@ import re
 import sys
 from pathlib import Path
 
-from cases import check_set
-from command import InputError, dump, parse_json, read_json, read_text, run_command, write_json
+from selection.cases import check_set
+from base.command import InputError, dump, parse_json, read_json, read_text, run_command, write_json
 from modelkit.retrieval import Bm25Index
 from modelkit.segments import split_sentences
 from strategies import turn_messages
-from workbench.shapes import FACT, Each, misfit
-from workbench.terminal import visible
+from base.shapes import FACT, Each, misfit
+from base.shown import visible
 
 ANSWERS = """\
 answers  1 4      these are required          s 2     this one is stale (replaced later)

@@ -9,7 +9,7 @@ Does not use the answers: about one in fifteen of the set's answer keys is wrong
 
 import re
 
-from command import InputError
+from base.command import InputError
 
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 INSTRUCTIONS = "Two people talk over many months. Answer the question from their conversation."

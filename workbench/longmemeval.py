@@ -7,7 +7,7 @@ marked `has_answer`; it is found when its turn is in the request. Questions of a
 kind of their own, and left out where nothing is marked. Does not use the answers.
 """
 
-from command import InputError
+from base.command import InputError
 
 INSTRUCTIONS = "You are a helpful assistant. Answer the user's question from the earlier conversations."
 EXCERPT = 200  # characters of a message that name it as a fact: enough to recognise it, its turn is what is found

@@ -13,7 +13,7 @@ import tempfile
 import zipfile
 from functools import lru_cache
 
-from command import InputError
+from base.command import InputError
 
 
 @lru_cache(maxsize=1)

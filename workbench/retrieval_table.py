@@ -14,11 +14,11 @@ import random
 import sys
 from pathlib import Path
 
-from cases import check_set
-from command import InputError, dump, progress, read_json, run_command, whole_numbers
-from compaction.stats import mcnemar
+from selection.cases import check_set
+from base.command import InputError, dump, progress, read_json, run_command, whole_numbers
+from base.stats import mcnemar
 from evaluate import grade
-from run_cases import run_cases, selector_table, with_input
+from selection.run import run_cases, selector_table, with_input
 from strategies import STRATEGIES, render
 from tokenizer import counter
 from workbench.import_cases import case_set
@@ -212,7 +212,7 @@ def table(result):
 
 
 def main(argv=None):
-    from modelkit.selectors import SELECTORS
+    from selection.retrievers import SELECTORS
 
     every = [*STRATEGIES, *SELECTORS]
     parser = argparse.ArgumentParser(

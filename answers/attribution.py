@@ -1,0 +1,181 @@
+"""Attribute each answer to its request: was the fact sent, and was it answered?
+
+Run:  python answer_check.py attribution --report evaluation-result.json
+
+For every strategy, case and required fact: used (sent and answered); sent_not_answered (the model's loss);
+not_sent_nor_answered (admitted or missed: the selection's loss); answered_without (not sent: known or guessed). The
+same for stale facts, where answered means given as current. Only the report of the very requests that were answered
+can tell, and another is refused. The nth must pattern belongs to the nth fact.
+
+Does not grade whole answers (answer_check.py), select or count.
+"""
+
+from answers.reply import incomplete_kind
+from base.turns import fact_text
+from base.command import InputError, NotComparable
+
+OUTCOMES = {
+    (True, True): "used",
+    (True, False): "sent_not_answered",
+    (False, False): "not_sent_nor_answered",
+    (False, True): "answered_without",
+}
+STALE_OUTCOMES = {
+    (True, True): "given_as_current",
+    (True, False): "sent_not_given",
+    (False, False): "neither",
+    (False, True): "given_without",
+}
+ROW_TYPES = {"case": str, "input_tokens": int, "required_total": int, "missing": list, "stale_included": list}
+HASHES = ("case_set_sha256", "strategies_sha256", "tokenizer_manifest_sha256")
+SAME_HASHES = "the hashes of case set, strategies and tokenizer manifest, and the prompt tokens of every request"
+SAME_TOKENS = (
+    "equal prompt tokens for every strategy and case, for the recording holds no request hashes: likely the"
+    " same requests, not proved"
+)
+
+
+def rows_of(report):
+    """{(strategy, case id): row} of an evaluation report, less the rows of selectors that failed."""
+    by_strategy = report.get("cases") if isinstance(report, dict) else None
+    if not isinstance(by_strategy, dict):
+        raise NotComparable("the report has no level 'cases' (a sweep over budgets?); make one with python evaluate.py")
+    found = {}
+    for strategy, rows in by_strategy.items():
+        for row in rows if isinstance(rows, list) else [None]:
+            if isinstance(row, dict) and "error" in row:
+                continue
+            if not isinstance(row, dict) or any(type(row.get(name)) is not kind for name, kind in ROW_TYPES.items()):
+                raise InputError(f"the report has a broken row of {strategy}; make one with python evaluate.py")
+            found[strategy, row["case"]] = row
+    return found
+
+
+def check_same_requests(recording, report, cases):
+    """How sameness was established, or NotComparable where the report is not about the recorded requests.
+
+    `cases` is {case id: case}.
+    """
+    rows, recorded = rows_of(report), recording.get("recorded") or {}
+    for name in HASHES:
+        if name in recorded and recorded[name] != report.get(name):
+            raise NotComparable(
+                f"the report is about other requests: its {name} is {report.get(name)} and the recording's"
+                f" {recorded[name]}; run python evaluate.py on what was recorded"
+            )
+    for strategy, answered in recording["answers"].items():
+        for case, entries in answered.items():
+            where, row = f"{strategy}/{case}", rows.get((strategy, case))
+            if row is None:
+                raise NotComparable(
+                    f"the report has no row for {where}; run python evaluate.py with that strategy and case"
+                )
+            for entry in entries:
+                if "incomplete" not in entry and entry["prompt_tokens"] != row["input_tokens"]:
+                    raise NotComparable(
+                        f"the report is about other requests: {where} costs {row['input_tokens']}"
+                        f" tokens there and {entry['prompt_tokens']} in the recording"
+                    )
+            check_facts(row, cases.get(case), where)
+    return SAME_HASHES if all(name in recorded for name in HASHES) else SAME_TOKENS
+
+
+def check_facts(row, case, where):
+    """NotComparable unless the case set has the facts that the row speaks of."""
+    if case is None:
+        raise NotComparable(f"{where}: the case set has no such case; give the set that was evaluated with --cases")
+    known = all(fact in case["required"] for fact in row["missing"])
+    known = known and all(fact in case["stale"] for fact in row["stale_included"])
+    if not known or len(case["required"]) != row["required_total"]:
+        raise NotComparable(
+            f"{where}: the report's facts are not those of the case set; give the set that was evaluated with --cases"
+        )
+
+
+def attribute(recording, report, cases, keys, grader, version=1):
+    """The attribution report: answers by outcome for each strategy, and the same for every case and fact.
+
+    grader: (facts given, stale as current, says missing) of that version.
+    """
+    by_id = {case["id"]: case for case in cases}
+    result = {"same_requests_by": check_same_requests(recording, report, by_id)}
+    if version != 1:
+        result["grader"] = version
+    rows = rows_of(report)
+    for kind in ("required", "stale"):
+        facts = [
+            found
+            for strategy, answered in recording["answers"].items()
+            for case, entries in answered.items()
+            for found in attribute_case(
+                kind, strategy, by_id[case], rows[strategy, case], entries, keys[case], grader
+            )
+        ]
+        names = outcome_names(kind)
+        result[kind] = {
+            "summary": {
+                strategy: {name: sum(f["answers"][name] for f in facts if f["strategy"] == strategy) for name in names}
+                for strategy in recording["answers"]
+            },
+            "facts": facts,
+        }
+    return result
+
+
+def outcome_names(kind):
+    """The four combinations for a kind of fact, and what could not be told."""
+    return [*(OUTCOMES if kind == "required" else STALE_OUTCOMES).values(), "incomplete"]
+
+
+def attribute_case(kind, strategy, case, row, entries, key, grader):
+    """For each fact of one kind in a case: was it sent, and how many answers had which outcome."""
+    facts = case[kind]
+    patterns = key["must" if kind == "required" else "stale"]
+    if len(patterns) != len(facts):
+        raise InputError(
+            f"case {case['id']!r}: {len(patterns)} patterns for {len(facts)} {kind} facts; the nth pattern"
+            " belongs to the nth fact: correct the keys"
+        )
+    for place, fact in enumerate(facts):
+        sent = fact not in row["missing"] if kind == "required" else fact in row["stale_included"]
+        outcomes = [outcome(kind, sent, entry, key, place, grader) for entry in entries]
+        yield {
+            "strategy": strategy,
+            "case": case["id"],
+            "fact": fact_text(fact),
+            "in_request": sent,
+            "answers": {name: outcomes.count(name) for name in outcome_names(kind)},
+        }
+
+
+def outcome(kind, sent, entry, key, place, grader):
+    """Which of the combinations one answer is, for one fact."""
+    if incomplete_kind(entry):
+        return "incomplete"
+    given, stale, _ = grader
+    if kind == "required":
+        return OUTCOMES[sent, given(entry["answer"], key)[place]]
+    return STALE_OUTCOMES[sent, stale(entry["answer"], {**key, "stale": [key["stale"][place]]})]
+
+
+def table(result):
+    """The attribution as lines of text for a person."""
+    lines = [
+        f"same requests: {result['same_requests_by']}",
+        "sent: the fact was in the request; answered: the answer states it; the figures count one fact in one answer",
+    ]
+    for kind in ("required", "stale"):
+        names = outcome_names(kind)
+        lines += ["", f"{kind} facts, answers by outcome"]
+        lines.append(f"{'strategy':<10}" + "".join(f"{name.replace('_', ' '):>{len(name) + 2}}" for name in names))
+        for strategy, counts in result[kind]["summary"].items():
+            lines.append(f"{strategy:<10}" + "".join(f"{counts[name]:>{len(name) + 2}}" for name in names))
+        for name in names[1:] if kind == "required" else [n for n in names if n != "neither"]:
+            found = [f for f in result[kind]["facts"] if f["answers"][name]]
+            for fact in found:
+                total = sum(fact["answers"].values())
+                lines.append(
+                    f"  {name.replace('_', ' ')}: {fact['strategy']}/{fact['case']}: {fact['fact']!r}"
+                    f" ({fact['answers'][name]} of {total})"
+                )
+    return "\n".join(lines)

@@ -1,0 +1,140 @@
+"""What a server says of a model's build, and whether that build is the one that was pinned.
+
+Run:  not a script; answer_model.py checks a build with it.
+
+Only readings of what /api/version, /api/tags and /api/show gave: which entry is meant, is it local, does it bring texts
+or parameters that would change the prompt that was counted. Does not ask for answers (answer_model.py does).
+"""
+
+import re
+
+from answers.exchange import ServerError, get_json
+from base.command import InputError
+
+CHECKED_VERSIONS = ("0.32.14", "0.33.0-rc2")
+OLDEST_REFUSED = (0, 30, 0)  # it reports short counts, and the versions before it run another engine
+PARAMETERS = frozenset(  # ours, or harmless
+    "temperature top_k top_p min_p repeat_penalty presence_penalty frequency_penalty "
+    "seed num_ctx num_predict num_keep num_batch num_gpu num_thread stop".split()
+)
+
+
+def bare_digest(digest):
+    """64 lower-case hexadecimal digits; a prefix sha256: and capitals are taken from a block, never from a server."""
+    found = str(digest).lower().removeprefix("sha256:")
+    if not re.fullmatch(r"[0-9a-f]{64}", found):
+        raise InputError(
+            f"model block: digest {digest!r} is not 64 hexadecimal digits; `answer_model.py pin` prints one"
+        )
+    return found
+
+
+def field(value, name, kind, where):
+    """A field of a server's reply, `kind()` where it is left out or null, or ServerError where it is something else."""
+    found = value.get(name)
+    if found is None:
+        return kind()
+    if not isinstance(found, kind):
+        raise ServerError(f"{where}: {name} is {found!r:.60} and no {kind.__name__}; is this the address of an Ollama?")
+    return found
+
+
+def check_version(version, url):
+    """The version a server gives, or ServerError for one that is refused; a warning for one that nobody checked."""
+    found = re.match(r"(\d+)\.(\d+)\.(\d+)", version) if isinstance(version, str) else None
+    if found is None:
+        raise ServerError(f"{url}: no Ollama version in the reply; is this the address of an Ollama?")
+    if tuple(map(int, found.groups())) <= OLDEST_REFUSED:
+        raise ServerError(
+            f"{url}: Ollama {version} is refused: 0.30.0 reports short counts and older ones (or a build"
+            " without a version) run another engine; install a newer one"
+        )
+    return version
+
+
+def full_name(name):
+    """A model's name with the parts that may be left out, without regard to case."""
+    name = name.lower().removeprefix("registry.ollama.ai/").removeprefix("library/")
+    return name if ":" in name.rpartition("/")[2] else f"{name}:latest"
+
+
+def same_name(one, other):
+    """Whether two names mean one model of a server."""
+    return full_name(one) == full_name(other)
+
+
+def find_build(tags, tag, url):
+    """The entry of /api/tags for a tag, or None; ServerError for a cloud model, which nothing pins."""
+    if re.search(r"[:-]cloud$", tag.lower()):
+        raise ServerError(f"{url}: {tag} is a cloud model and cannot be pinned; use a local build")
+    if not isinstance(tags.get("models"), list):
+        raise ServerError(f"{url}: no list of models in the reply; is this the address of an Ollama?")
+    for entry in tags["models"]:
+        if isinstance(entry, dict) and same_name(str(entry.get("name") or entry.get("model", "")), tag):
+            if entry.get("remote_host") or entry.get("remote_model"):
+                raise ServerError(
+                    f"{url}: {tag} is answered by {entry.get('remote_host')} and cannot be pinned; use a local build"
+                )
+            return entry
+    return None
+
+
+def check_shown(shown, renderer, where):
+    """What a recording keeps of /api/show, or ServerError where the build changes what is asked.
+
+    A server that does not have /api/show gives {}: then nothing is known, and the token counts are the only check.
+    """
+    if not shown:
+        return {"show": "not offered"}
+    modelfile = field(shown, "modelfile", str, where)
+    lines = [line.split(None, 1) for line in modelfile.splitlines() if len(line.split(None, 1)) == 2]
+    told = {name.upper(): value.strip() for name, value in lines if name.upper() in ("RENDERER", "PARSER", "ADAPTER")}
+    parameters = sorted(
+        " ".join(line.split()) for line in field(shown, "parameters", str, where).splitlines() if line.strip()
+    )
+    unknown = sorted({line.split()[0] for line in parameters} - PARAMETERS)
+    capabilities = sorted(map(str, field(shown, "capabilities", list, where)))
+    for bad, reason in (
+        (shown.get("system"), "brings a system text of its own"),
+        (shown.get("messages"), "brings messages of its own"),
+        ("ADAPTER" in told, "has an adapter"),
+        (unknown, f"sets {', '.join(unknown)}, which is not ours to undo"),
+        (capabilities and "completion" not in capabilities, "cannot complete text"),
+        (
+            renderer and modelfile and not told.get("RENDERER", "").startswith(renderer),
+            f"renders prompts with {told.get('RENDERER', 'a template')} and not {renderer}",
+        ),
+    ):
+        if bad:
+            raise ServerError(
+                f"{where} {reason}: the prompt would not be the one that was counted; pull the published build"
+            )
+    weights = re.search(r"sha256-[0-9a-f]{64}", modelfile)
+    return {
+        "parameters": parameters,
+        "capabilities": capabilities,
+        "renderer": told.get("RENDERER"),
+        "parser": told.get("PARSER"),
+        "weights": weights[0] if weights else None,
+    }
+
+
+def pinned_block(url, tag):
+    """What a model block says of the build that a server has under a tag; what the server does not say is null."""
+    entry = find_build(get_json(f"{url}/api/tags"), tag, url)
+    if entry is None:
+        raise ServerError(f"{url} has no model {tag}; run `ollama pull {tag}`, or `ollama list` to see what is there")
+    version = check_version(get_json(f"{url}/api/version").get("version"), url)
+    shown = get_json(f"{url}/api/show", {"model": tag}, missing={})
+    facts = check_shown(shown, None, f"{url}: {tag}")
+    details, info = field(entry, "details", dict, url), field(shown, "model_info", dict, url)
+    return {
+        "publisher_model": info.get("general.base_model.0.repo_url") or info.get("general.name"),
+        "license": info.get("general.license"),
+        "ollama_tag": entry.get("name") or tag,
+        "ollama_digest": bare_digest(entry.get("digest")),
+        "ollama_version": version,
+        "quantization": details.get("quantization_level"),
+        "parameters": details.get("parameter_size"),
+        "renderer": facts.get("renderer"),
+    }

@@ -1,0 +1,163 @@
+"""Compare two recordings answer by answer: paired by case, strategy and seed, never by means alone.
+
+Run:  python answer_check.py compare answer-result.json other.json
+
+Lists each discordant pair (one passed, the other failed), tests the difference with an exact sign-flip test over
+cases, and shows how often the seeds of one recording agree among themselves: a difference within that is noise.
+Pairs in which one answer is incomplete are counted apart and listed, never taken for a fail.
+
+Does not grade (answer_grade.py does).
+
+sign-flip test  under "no difference" the sign of each case's difference is a coin toss; p is the share of all sign
+                patterns whose sum is at least as far from zero as the one seen (two-sided, R. A. Fisher 1935)
+"""
+
+from collections import Counter
+from itertools import combinations
+
+from base.command import NotComparable
+
+
+def check_paired(first, second):
+    """NotComparable unless both recordings have the same strategies, cases and seeds."""
+    shapes = [
+        {
+            (strategy, case): [entry["seed"] for entry in entries]
+            for strategy, cases in recording["answers"].items()
+            for case, entries in cases.items()
+        }
+        for recording in (first, second)
+    ]
+    for place in sorted(set(shapes[0]) | set(shapes[1])):
+        seeds = [shape.get(place) for shape in shapes]
+        if None in seeds or sorted(seeds[0]) != sorted(seeds[1]):
+            told = ["no answers" if found is None else f"seeds {found}" for found in seeds]
+            raise NotComparable(
+                f"{'/'.join(place)}: the first has {told[0]}, the second {told[1]}; record the same requests"
+            )
+
+
+def pairs(recording, other, verdicts, other_verdicts):
+    """One dict for each strategy, case and seed: the grades of both."""
+    found = []
+    for strategy, cases in recording["answers"].items():
+        for case, entries in cases.items():
+            second = {
+                e["seed"]: v["grade"] for e, v in zip(other["answers"][strategy][case], other_verdicts[strategy][case])
+            }
+            for entry, verdict in zip(entries, verdicts[strategy][case]):
+                found.append(
+                    {
+                        "strategy": strategy,
+                        "case": case,
+                        "seed": entry["seed"],
+                        "a": verdict["grade"],
+                        "b": second[entry["seed"]],
+                    }
+                )
+    return found
+
+
+def sign_flip(differences):
+    """The exact two-sided p of whole-number differences, one a case; cost grows with their sum, not with 2 to the n."""
+    sums = Counter({0: 1})
+    for size in map(abs, differences):
+        flipped = Counter()
+        for total, ways in sums.items():
+            flipped[total + size] += ways
+            flipped[total - size] += ways
+        sums = flipped
+    seen = abs(sum(differences))
+    return sum(ways for total, ways in sums.items() if abs(total) >= seen) / 2 ** len(differences)
+
+
+def smallest_p(cases):
+    """The smallest p that so many cases can give: all signs alike, or all opposite."""
+    return min(1.0, 2 / 2**cases)
+
+
+def is_whole(pair):
+    """Whether both answers of a pair could be graded."""
+    return "incomplete" not in (pair["a"], pair["b"])
+
+
+def paired_figures(found):
+    """Counts, and the sign-flip test, of some pairs."""
+    whole = [pair for pair in found if is_whole(pair)]
+    by_case = Counter({pair["case"]: 0 for pair in whole})
+    for pair in whole:
+        by_case[pair["case"]] += (pair["b"] == "pass") - (pair["a"] == "pass")
+    return {
+        "pairs": len(whole),
+        "passed_a": sum(pair["a"] == "pass" for pair in whole),
+        "passed_b": sum(pair["b"] == "pass" for pair in whole),
+        "only_a": sum(pair["a"] == "pass" != pair["b"] for pair in whole),
+        "only_b": sum(pair["b"] == "pass" != pair["a"] for pair in whole),
+        "incomplete_pairs": len(found) - len(whole),
+        "difference_by_case": dict(by_case),
+        "p": sign_flip(list(by_case.values())) if whole else None,
+        "smallest_p_possible": smallest_p(len(by_case)) if whole else None,
+    }
+
+
+def seed_agreement(verdicts):
+    """Of all pairs of seeds of one request, how many have the same grade; incomplete answers are left out."""
+    agree = total = 0
+    for cases in verdicts.values():
+        for row in cases.values():
+            for one, other in combinations([v["grade"] for v in row if v["grade"] != "incomplete"], 2):
+                total += 1
+                agree += one == other
+    return {"seed_pairs": total, "agree": agree}
+
+
+def compare(first, second, verdicts, other_verdicts):
+    """Two recordings compared: figures over all and for each strategy, discordant pairs, agreement of seeds."""
+    check_paired(first, second)
+    found = pairs(first, second, verdicts, other_verdicts)
+    whole = [pair for pair in found if is_whole(pair)]
+    if not whole:
+        raise NotComparable("no pair in which both answers are whole; there is nothing to compare")
+    return {
+        "same_model": first["model"] == second["model"],
+        "same_requests": same_requests(first, second),
+        "all": paired_figures(found),
+        "strategies": {
+            strategy: paired_figures([pair for pair in found if pair["strategy"] == strategy])
+            for strategy in first["answers"]
+        },
+        "discordant": [pair for pair in whole if pair["a"] != pair["b"]],
+        "incomplete": [pair for pair in found if not is_whole(pair)],
+        "agreement_among_seeds": {"a": seed_agreement(verdicts), "b": seed_agreement(other_verdicts)},
+        "agreement_between": {"pairs": len(whole), "agree": sum(pair["a"] == pair["b"] for pair in whole)},
+    }
+
+
+def same_requests(first, second):
+    """True or False by the hashes of the requests; None where a recording holds none."""
+    requests = [recording.get("recorded", {}).get("requests") for recording in (first, second)]
+    return None if None in requests else requests[0] == requests[1]
+
+
+def table(result):
+    """The comparison as lines of text for a person."""
+    head = ("pairs", "passed_a", "passed_b", "only_a", "only_b", "incomplete_pairs")
+    lines = [f"{'strategy':<10}" + "".join(f"{name.replace('_', ' '):>{len(name) + 2}}" for name in head) + "       p"]
+    for name, figures in {**result["strategies"], "all": result["all"]}.items():
+        p = "-" if figures["p"] is None else f"{figures['p']:.3f}"
+        lines.append(f"{name:<10}" + "".join(f"{figures[field]:>{len(field) + 2}}" for field in head) + f"{p:>8}")
+    cases = len(result["all"]["difference_by_case"])
+    lines.append(f"sign-flip test over {cases} cases: no p can be under {result['all']['smallest_p_possible']:.2g}")
+    for side, found in result["agreement_among_seeds"].items():
+        lines.append(f"seeds of {side} agree in {found['agree']} of {found['seed_pairs']} pairs of one request")
+    between = result["agreement_between"]
+    lines.append(f"a and b agree in {between['agree']} of {between['pairs']} pairs")
+    if result["same_requests"] is None:
+        lines.append("a recording without request hashes: whether both answered the same requests is not known")
+    elif not result["same_requests"]:
+        lines.append("the requests differ: this compares strategies or cases as well as answers")
+    lines += [
+        f"  discordant: {pair['strategy']}/{pair['case']} seed {pair['seed']}: a {pair['a']}, b {pair['b']}"
+        for pair in result["discordant"]
+    ]
+    return "\n".join(lines)

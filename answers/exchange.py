@@ -1,0 +1,194 @@
+"""Speak HTTP to a model's server: addresses, proxies, time-outs, sizes, and which faults are worth another try.
+
+Run:  not a script; answer_model.py and answers/openai_server.py ask with it.
+
+No redirect is followed, no proxy stands before a loopback address, a body is read to MAX_BODY and no further, and what
+comes back is strict UTF-8 JSON or a named fault. Does not know what any request means.
+
+ServerError   the server cannot be used as it is: asking again will not help
+Unavailable   no answer this time (time-out, refused connection, 429, 500, 503 and their like): asking again may help
+BrokenReply   a reply came with status 200 and is no answer; `kind` names how, `raw` is what came
+"""
+
+import ipaddress
+import time
+from urllib.parse import urlsplit
+
+from base.command import InputError, parse_json
+
+CONNECT_S = 5
+LOOK_S = 30  # for the small questions: version, tags
+MAX_BODY = 4 * 1024 * 1024
+TRY_AGAIN = {408, 429, 500, 502, 503, 504}
+NO_REASON = {403: "refused; does the address name this machine?", 404: "is this the address of a model's server?"}
+WAITS_S = (1, 5, 20, 60)  # before each further try: a server that restarts is back within them
+
+
+class ServerError(InputError):
+    """The server cannot be used as it is. The text is one line: what, where, what to do."""
+
+
+class Unavailable(ServerError):
+    """The server gave no answer this time; another try may succeed."""
+
+
+class BrokenReply(ValueError):
+    """A reply with status 200 that is no answer: `kind` is its name in the report, `raw` the text as it came."""
+
+    def __init__(self, kind, raw):
+        super().__init__(f"the reply is no whole answer: {kind}")
+        self.kind, self.raw = kind, raw
+
+
+def base_url(address, default_port=11434):
+    """The URL that an address as in OLLAMA_HOST means, without a slash at its end, or InputError.
+
+    `host`, `host:port`, `:port`, `[::1]:port` and URLs with a path are understood; an address to listen on (0.0.0.0,
+    ::) becomes the loopback one. A URL without a port has its scheme's.
+    """
+    text = address.strip().strip("\"'").strip()
+    remedy = "write it as host:port or http://host:port"
+    scheme, found, rest = text.rpartition("://")
+    scheme = scheme.lower() if found else "http"
+    if scheme not in ("http", "https"):
+        raise InputError(f"address {address!r}: scheme {scheme!r} is not http or https; {remedy}")
+    authority, slash, path = rest.partition("/")
+    if authority.count(":") > 1 and "[" not in authority:
+        authority = f"[{authority}]"  # a bare IPv6 address
+    try:
+        parts = urlsplit(f"{scheme}://{authority}{slash}{path}")
+        host, port = parts.hostname or "127.0.0.1", parts.port
+    except ValueError as error:
+        raise InputError(f"address {address!r}: {error}; {remedy}") from None
+    if parts.username is not None or parts.query or parts.fragment or any(c in text for c in "?#\\ \t\r\n"):
+        raise InputError(f"address {address!r}: only a host, a port and a path are understood; {remedy}")
+    if host == "ollama.com" or host.endswith(".ollama.com"):
+        raise InputError(f"address {address!r}: a cloud service cannot be pinned; use a server of your own")
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    if port is None:
+        port = default_port if not found else {"http": 80, "https": 443}[scheme]
+    if port == 0:
+        raise InputError(f"address {address!r}: port 0 is no port; {remedy}")
+    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}{parts.path.rstrip('/')}"
+
+
+def is_loopback(url):
+    """Whether a URL's host is this machine."""
+    host = urlsplit(url).hostname
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def exchange(method, url, body=None, first_s=LOOK_S, idle_s=LOOK_S, total_s=LOOK_S):
+    """(status, body as bytes, whether it came whole). Unavailable where no status came at all or time ran out.
+
+    `first_s` seconds to the head of the reply, `idle_s` between two parts of it, `total_s` in all.
+    """
+    import requests  # here, since grading needs no network
+
+    end = time.monotonic() + total_s
+    try:
+        with requests.Session() as session:
+            session.trust_env = not is_loopback(url)
+            session.headers.update({"Accept-Encoding": "identity"})
+            options = {"json": body, "stream": True, "allow_redirects": False, "timeout": (CONNECT_S, first_s)}
+            with session.request(method, url, **options) as reply:
+                set_idle_time(reply, idle_s)
+                return reply.status_code, *read_body(reply, url, end)
+    except requests.exceptions.Timeout:
+        raise Unavailable(f"{url}: no reply in time; is the server busy or the address wrong?") from None
+    except requests.exceptions.ConnectionError:
+        raise Unavailable(
+            f"{url}: cannot connect, or the connection broke; start the server or name another with --host"
+        ) from None
+    except requests.exceptions.RequestException as error:
+        raise ServerError(f"{url}: {type(error).__name__}; check the address") from None
+
+
+def read_body(reply, url, end):
+    """(bytes, whether they are the whole body) of a reply whose head is there, read until the moment `end`.
+
+    By read1, which hands over what is there: what came before a break is kept to the byte. A body that is packed,
+    which was not asked for, is not unpacked: MAX_BODY bytes of it could fill the memory.
+    """
+    from urllib3.exceptions import HTTPError, ReadTimeoutError
+
+    data = bytearray()
+    try:
+        while part := reply.raw.read1(16384, decode_content=False):
+            data += part
+            if len(data) > MAX_BODY:
+                raise BrokenReply("too_large", data[:MAX_BODY].decode("utf-8", "replace"))
+            if time.monotonic() > end:
+                raise Unavailable(f"{url}: the reply took too long in all; is the machine overloaded?")
+    except ReadTimeoutError:
+        raise Unavailable(f"{url}: the reply stalled; is the server busy?") from None
+    except HTTPError:
+        return bytes(data), False
+    return bytes(data), True
+
+
+def set_idle_time(reply, idle_s):
+    """From the head of a reply on, wait `idle_s` seconds for each further part.
+
+    requests has one limit for both, and a server that loads a model needs a longer one before the first part.
+    """
+    connection = getattr(reply.raw, "_connection", None)
+    if getattr(connection, "sock", None) is not None:
+        connection.sock.settimeout(idle_s)
+
+
+def get_json(url, body=None, missing=None):
+    """The JSON object at a URL (GET, or POST with a body), or ServerError; `missing` for a path that is not there."""
+    status, data, whole = exchange("GET" if body is None else "POST", url, body)
+    if status == 404 and missing is not None and not error_text(data):
+        return missing
+    check_status(status, data, url)
+    if not whole:
+        raise Unavailable(f"{url}: the connection broke in mid-reply; is the server restarting?")
+    value = strict(data, url)
+    if not isinstance(value, dict):
+        raise ServerError(f"{url}: not the reply of a model's server; check the address")
+    return value
+
+
+def check_status(status, data, url):
+    """Nothing for 200; Unavailable for a status worth another try; ServerError for the rest."""
+    if status == 200:
+        return
+    text = error_text(data) or NO_REASON.get(status, "no reason given")
+    error = Unavailable if status in TRY_AGAIN else ServerError
+    raise error(f"{url}: status {status}: {text}")
+
+
+def error_text(data):
+    """The text of a JSON error body, shortened to one line, or None."""
+    try:
+        error = parse_json(data.decode("utf-8"), "error")["error"]
+    except (InputError, UnicodeDecodeError, KeyError, TypeError):
+        return None
+    if isinstance(error, dict):
+        error = error.get("message", error)
+    return " ".join(str(error).split())[:300]
+
+
+def strict(data, where):
+    """The JSON value of a whole body, or ServerError for one that is no strict UTF-8 JSON (an HTML page, say)."""
+    try:
+        return parse_json(data.decode("utf-8"), where)
+    except UnicodeDecodeError:
+        raise ServerError(f"{where}: the reply is not UTF-8; check the address") from None
+    except InputError as error:
+        raise ServerError(f"{error}: is this the address of a model's server?") from None
+
+
+def patient(call, wait, waits=WAITS_S):
+    """What `call()` gives, asked again after each of `waits` seconds while the server is Unavailable."""
+    for seconds in waits:
+        try:
+            return call()
+        except Unavailable:
+            wait(seconds)
+    return call()

@@ -1,0 +1,137 @@
+"""A model behind a server with OpenAI's interface (llama.cpp's, vLLM): the same answers, and what nothing pins there.
+
+Run:  python answer_check.py record --api openai --host http://127.0.0.1:8080 --out llama.local.json --dry-run
+
+Such a server says neither which weights it holds nor how much context a request gets. The recording names what was
+not verified; the token count of every prompt is still held against ours. An Ollama is refused: its /v1 drops options
+in silence. A model block may give the name to ask for as `served_model`; else it is the block's ollama_tag.
+
+Does not retry or check before and after (Server.ask does, for both kinds).
+"""
+
+import json
+
+from answers.exchange import BrokenReply, ServerError, base_url, check_status, exchange, get_json
+from answers.reply import read_completion
+from answers.server import Server, check_sizes, sampler_options
+from base.command import InputError, parse_json
+
+UNVERIFIED = (
+    "weights",
+    "context length of the request",
+    "chat template but for its token count",
+    "sampler options taken",
+)
+
+
+class OpenAIModel(Server):
+    """A server that lists the model under its name. Its `identity` has no digest, and a version where it tells one."""
+
+    api = "openai"
+
+    def address(self, host):
+        """The server's URL without /v1; InputError without one, ServerError for an Ollama."""
+        if not host:
+            raise InputError("--api openai: no address; give --host, say --host http://127.0.0.1:8080")
+        url = base_url(host, default_port=8080).removesuffix("/v1")
+        if "version" in look(f"{url}/api/version") or b"Ollama is running" in exchange("GET", f"{url}/")[1]:
+            raise ServerError(f"{url} is an Ollama, whose /v1 drops options in silence; record with --api ollama")
+        return url
+
+    @property
+    def unverified(self):
+        """What nobody can check on this server, for the recording."""
+        return UNVERIFIED if self.identity["version"] else (*UNVERIFIED, "version")
+
+    def identify(self):
+        """{"version", "digest": None, "meta"}: what the server says of its build and of the model, which is little."""
+        name, found = served_name(self.model), get_json(f"{self.url}/v1/models").get("data")
+        if not isinstance(found, list):
+            raise ServerError(f"{self.url}/v1/models: no list of models; is this a server with OpenAI's interface?")
+        entries = {
+            entry["id"]: entry for entry in found if isinstance(entry, dict) and isinstance(entry.get("id"), str)
+        }
+        if name not in entries:
+            raise ServerError(
+                f"{self.url} serves {', '.join(entries) or 'nothing'} and not {name}; put its name into the"
+                " model block as served_model, or start it with that alias"
+            )
+        version = look(f"{self.url}/props").get("build_info") or look(f"{self.url}/version").get("version")
+        told = {field: entries[name][field] for field in ("root", "max_model_len", "meta") if entries[name].get(field)}
+        return {"version": version, "digest": None, "meta": told}
+
+    def check_build(self):
+        """Nothing more is known than the identity."""
+        return {}
+
+    @staticmethod
+    def request(model, messages, tools=(), *, num_ctx, num_predict, seed, options=None):
+        """The exact request for one answer. num_ctx cannot be said here, so it is checked and left out."""
+        chosen = sampler_options(model["options"], options)
+        check_sizes(seed, num_ctx, num_predict)
+        body = {
+            "model": served_name(model),
+            "messages": [with_text_arguments(message) for message in messages],
+            "stream": False,
+            "seed": seed,
+            **chosen,
+            "repetition_penalty": chosen["repeat_penalty"],  # vLLM's name for it
+            "max_tokens": num_predict,
+            "chat_template_kwargs": {"enable_thinking": False},
+        }
+        return {**body, "tools": list(tools)} if tools else body
+
+    def send(self, body):
+        """The answer that the server gives to one request, or BrokenReply."""
+        url = f"{self.url}/v1/chat/completions"
+        status, data, whole = exchange("POST", url, body, *self.times)
+        check_status(status, data, url)
+        if not whole:
+            raise BrokenReply("stopped_stream", data.decode("utf-8", "replace"))
+        return read_completion(data, body["seed"], body["max_tokens"])
+
+    def running(self):
+        """(tokens of context that a request gets or None where nobody says, no others: such a server holds one)."""
+        settings = look(f"{self.url}/props").get("default_generation_settings")
+        context = settings.get("n_ctx") if isinstance(settings, dict) else None
+        told = [size for size in (context, self.identity["meta"].get("max_model_len")) if type(size) is int and size]
+        return told[0] if told else None, []
+
+    @property
+    def block(self):
+        """The model block without what was pinned on an Ollama: nothing here says that it is the same build."""
+        kept = ("publisher_model", "license", "options", "think", "trials", "seeds")
+        named = {"served_model": served_name(self.model)}
+        return {**named, **{name: self.model[name] for name in kept if name in self.model}}
+
+
+def served_name(model):
+    """The name under which a server knows the model of a block."""
+    return model.get("served_model") or model["ollama_tag"]
+
+
+def look(url):
+    """The JSON object at a path that a server may lack: then {}."""
+    status, data, _ = exchange("GET", url)
+    try:
+        found = parse_json(data.decode("utf-8"), url) if status == 200 else {}
+    except (InputError, UnicodeDecodeError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def with_text_arguments(message):
+    """A message whose tool calls carry their arguments as this interface wants them: JSON in a text."""
+    if not message.get("tool_calls"):
+        return message
+    calls = [
+        {
+            **call,
+            "function": {
+                **call["function"],
+                "arguments": json.dumps(call["function"]["arguments"], ensure_ascii=False),
+            },
+        }
+        for call in message["tool_calls"]
+    ]
+    return {**message, "tool_calls": calls}

@@ -1,0 +1,260 @@
+"""Record a model's answers to each strategy's requests: nothing is asked twice, lost, mixed or cut without a word.
+
+Run:  python answer_check.py record --help
+
+Every answer goes to the journal before the next request (answers/journal.py). The finished recording is put together
+from the journal alone, in the order of the plan, so a run that was killed often ends in the same bytes as one that was
+not. A reply that is no answer is kept aside and asked for once more, then entered as incomplete. A prompt that the
+server counts otherwise than we do ends the run: what came answers another request than the one that was made.
+
+Does not speak to a server (answer_model.py) or grade (answer_grade.py).
+
+planned  {"strategy", "case", "messages", "input_tokens", "num_ctx", "num_predict"}; counts in tokens
+task     {"key": journal key, "body": exact request, "planned": planned}
+"""
+
+import hashlib
+import json
+import sys
+from concurrent.futures import ThreadPoolExecutor, as_completed
+
+from answers.builds import CHECKED_VERSIONS
+from answers.exchange import BrokenReply, ServerError, patient
+from answers.reply import incomplete_kind
+from answers.server import ServerChanged, sampler_options
+from base.command import InputError, progress
+
+BROKEN_TRIES = 2  # with the same seed the same fault is likely: once more, and no further
+BROKEN_WAIT_S = 2
+
+
+class CountMismatch(InputError):
+    """The server's count of a prompt is not ours: it was cut, or another template wrote it."""
+
+
+def plan_requests(cases, strategies, count):
+    """What each strategy asks for each held-out case; InputError where a request leaves no room for its answer."""
+    full = getattr(count, "full", count)  # the whole rendering: the number that the server's is held against
+    plan = []
+    for name, strategy in strategies.items():
+        for case in cases:
+            if case["split"] != "held_out":
+                continue
+            selected, budget = strategy(case, count), case["budget"]
+            tokens, room = full(selected["messages"]), budget["context_limit"] - budget["max_new_tokens"]
+            if tokens != selected["input_tokens"] or tokens > room:
+                raise InputError(
+                    f"{name}/{case['id']}: the request costs {tokens} tokens ({selected['input_tokens']} by"
+                    f" the strategy) and {room} leave room for the answer; correct the strategy or budget"
+                )
+            plan.append(
+                {
+                    "strategy": name,
+                    "case": case["id"],
+                    "messages": selected["messages"],
+                    "input_tokens": tokens,
+                    "num_ctx": budget["context_limit"],
+                    "num_predict": budget["max_new_tokens"],
+                }
+            )
+    if not plan:
+        raise InputError("no held-out case: there is nothing to record; give a case set that has some")
+    return plan
+
+
+def only(plan, wanted):
+    """The part of a plan that STRATEGY/CASE names, or InputError."""
+    found = [planned for planned in plan if f"{planned['strategy']}/{planned['case']}" == wanted]
+    if not found:
+        known = ", ".join(f"{planned['strategy']}/{planned['case']}" for planned in plan)
+        raise InputError(f"--only {wanted}: nothing of that name; choose from {known}")
+    return found
+
+
+def bodies(plan, seeds, body_of):
+    """(planned, seed, exact request) for everything that is to be asked, in the order of the plan."""
+    for planned in plan:
+        for seed in seeds:
+            sizes = {name: planned[name] for name in ("num_ctx", "num_predict")}
+            yield planned, seed, body_of(planned["messages"], seed=seed, **sizes)
+
+
+def shown(plan, seeds, body_of):
+    """The requests of a plan with their token counts, for a person to read before anything is asked."""
+    return [
+        {**{name: planned[name] for name in ("strategy", "case", "input_tokens")}, "seed": seed, "request": body}
+        for planned, seed, body in bodies(plan, seeds, body_of)
+    ]
+
+
+def tasks_for(plan, model):
+    """The tasks of a plan for one verified server: a key holds all that an answer depends on."""
+    tasks = []
+    for planned, seed, body in bodies(plan, model.model["seeds"], model.body):
+        asked = {"api": model.api, **model.identity, "body": body}
+        key = (planned["strategy"], planned["case"], seed, sha256(json.dumps(asked, sort_keys=True)))
+        tasks.append({"key": key, "body": body, "planned": planned})
+    return tasks
+
+
+def sha256(text):
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def ask_one(task, model, journal):
+    """Put the answer to one task into the journal, whole or named as incomplete; what came and is neither, aside."""
+    for number in range(BROKEN_TRIES):
+        if number:
+            model.wait(BROKEN_WAIT_S)
+        try:
+            entry = model.ask(task["body"])
+        except BrokenReply as error:
+            journal.set_aside(task["key"], error.kind, raw=error.raw)
+            kind = error.kind
+            continue
+        except ServerChanged as error:
+            if error.came:
+                journal.set_aside(task["key"], error.why, **error.came)
+            raise
+        if entry["prompt_tokens"] != task["planned"]["input_tokens"]:
+            journal.set_aside(task["key"], "count_mismatch", entry=entry)
+            raise CountMismatch(mismatch_text(task, entry, journal.path))
+        return journal.add_answer(task["key"], entry)
+    return journal.add_answer(task["key"], {"seed": task["key"][2], "incomplete": kind})
+
+
+def kept(task, journal):
+    """The journal's answer to a task or None; CountMismatch where its prompt is not counted now as it was then."""
+    entry, ours = journal.answers.get(task["key"]), task["planned"]["input_tokens"]
+    if entry and "incomplete" not in entry and entry["prompt_tokens"] != ours:
+        strategy, case, seed, _ = task["key"]
+        raise CountMismatch(
+            f"{journal.path}: {strategy}/{case} seed {seed}: count_mismatch: recorded with {entry['prompt_tokens']}"
+            f" prompt tokens, and we count {ours} now; go back to the tokenizer of then, or give --out another file"
+        )
+    return entry
+
+
+def mismatch_text(task, entry, path):
+    """One line on a count that is not ours."""
+    strategy, case, seed, _ = task["key"]
+    sent, counted = task["planned"]["input_tokens"], entry["prompt_tokens"]
+    cause = "the prompt was cut" if counted < sent else "another template or a system text was put in"
+    return (
+        f"{strategy}/{case} seed {seed}: count_mismatch: the server counted {counted} prompt tokens and we {sent}"
+        f" ({counted - sent:+d}): {cause}; the answer is kept aside in {path} and never graded; the run ends here"
+    )
+
+
+def tell_server(model):
+    """Say on standard error what of a server nobody has checked, or nothing can."""
+    version = model.identity["version"]
+    if model.api == "ollama" and version not in CHECKED_VERSIONS:
+        print(
+            f"Ollama {version} is not one of the versions that were checked ({', '.join(CHECKED_VERSIONS)}); the token"
+            " counts of each answer still are",
+            file=sys.stderr,
+        )
+    if model.unverified:
+        print(f"not verified on this server: {', '.join(model.unverified)}", file=sys.stderr)
+
+
+def ask_all(tasks, model, journal, jobs=1):
+    """Ask for all that the journal lacks, `jobs` at a time; the number asked. The first fault ends the run."""
+    pending = [task for task in tasks if kept(task, journal) is None]
+    bar = {"total": len(pending), "desc": "answers", "unit": "answer"}
+    if jobs == 1:
+        for number, task in enumerate(progress(pending, **bar)):
+            ask_one(task, model, journal)
+            if number == 0:
+                check_runner(tasks, model)
+        return len(pending)
+    pool = ThreadPoolExecutor(jobs)
+    try:
+        futures = [pool.submit(ask_one, task, model, journal) for task in pending]
+        for number, future in enumerate(progress(as_completed(futures), **bar)):
+            future.result()
+            if number == 0:
+                check_runner(tasks, model)
+    except KeyboardInterrupt:
+        print("stopping when the answers under way are there; once more to leave them", file=sys.stderr)
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)  # what is under way is waited for and kept
+    return len(pending)
+
+
+def check_runner(tasks, model):
+    """ServerError where the loaded model has less context than the longest request and its answer need."""
+    context, others = patient(model.running, model.wait)
+    needed = max(task["planned"]["input_tokens"] + task["planned"]["num_predict"] for task in tasks)
+    if context is not None and context < needed:
+        raise ServerError(
+            f"{model.url}: the model was loaded with {context} tokens of context and {needed} are needed;"
+            " unload it, or raise the server's limit"
+        )
+    if others:
+        told = f"also loaded there: {', '.join(others)}; another user's requests can reload the model"
+        print(told, file=sys.stderr)
+
+
+def missing(tasks, journal):
+    """What the journal lacks, as strategy, case and seed."""
+    return [dict(zip(("strategy", "case", "seed"), task["key"])) for task in tasks if kept(task, journal) is None]
+
+
+def finished(tasks, model, journal, sources):
+    """The recording that a complete journal holds, or InputError: only a whole one is ever written."""
+    lacking = missing(tasks, journal)
+    if lacking:
+        raise InputError(f"{journal.path}: {len(lacking)} answers are missing; run record again")
+    answers, requests = {}, {}
+    for task in tasks:
+        strategy, case, _, _ = task["key"]
+        planned = task["planned"]
+        answers.setdefault(strategy, {}).setdefault(case, []).append(kept(task, journal))
+        requests.setdefault(strategy, {})[case] = {
+            "messages_sha256": sha256(json.dumps(planned["messages"], sort_keys=True)),
+            "input_tokens": planned["input_tokens"],
+            "num_ctx": planned["num_ctx"],
+            "num_predict": planned["num_predict"],
+        }
+    recorded = {
+        "api": model.api,
+        **model.identity,
+        "build": model.facts,
+        "unverified": list(model.unverified),
+        "options": sampler_options(model.model["options"]),
+        **sources,
+        "requests": requests,
+    }
+    return {"model": model.block, "answers": answers, "recorded": recorded}
+
+
+def tell(tasks, journal):
+    """What a run did, for a person and for a script: printed on standard error, returned as counts."""
+    keys = {task["key"] for task in tasks}
+    entries = [journal.answers[key] for key in keys if key in journal.answers]
+    aside = [
+        line["why"]
+        for line in journal.asides
+        if (line["strategy"], line["case"], line["seed"], line["request"]) in keys
+    ]
+    counts = {
+        "answers": len(entries),
+        "incomplete": tally(kind for kind in map(incomplete_kind, entries) if kind),
+        "set_aside": tally(aside),
+    }
+    more = "" if len(entries) == len(tasks) else "; run record again for the rest"
+    print(f"{len(entries)} of {len(tasks)} answers are in {journal.path}{more}", file=sys.stderr)
+    for kind, number in counts["incomplete"].items():
+        print(f"incomplete, not graded: {kind} {number}", file=sys.stderr)
+    for why, number in counts["set_aside"].items():
+        print(f"replies set aside in the journal: {why} {number}", file=sys.stderr)
+    return counts
+
+
+def tally(names):
+    """How often each name occurs, by name."""
+    names = list(names)
+    return {name: names.count(name) for name in sorted(set(names))}

@@ -1,0 +1,124 @@
+"""A model behind a server, whatever its interface: what is asked, that the server stays the same, what broke.
+
+Does not know an interface (answer_model.py and answers/openai_server.py do).
+"""
+
+import time
+
+from answers.exchange import BrokenReply, ServerError, Unavailable, patient
+from base.command import InputError
+
+NEUTRAL = {
+    "temperature": 1.0,
+    "top_k": 0,
+    "top_p": 1.0,
+    "min_p": 0.0,
+    "repeat_penalty": 1.0,
+    "presence_penalty": 0.0,
+    "frequency_penalty": 0.0,
+}  # what changes no probability; an option left out would be the server's to decide
+FIRST_S, IDLE_S, TOTAL_S = 600, 120, 1200  # the first part waits for a load of the model
+
+
+class ServerChanged(ServerError):
+    """Version or build changed during a run, or may have; `came`, what was given meanwhile: {"entry"} or {"raw"}."""
+
+    def __init__(self, text, came, why="server_changed"):
+        super().__init__(text)
+        self.came, self.why = came, why
+
+
+class Server:
+    """A verified server. A kind of server adds address, identify, check_build, request, send and running.
+
+    `identity` is what the server said of itself: {"version", "digest"}; `facts` what else is worth recording.
+    `wait` takes seconds (else time.sleep); `times` are seconds to the first part of a reply, between parts, and in all.
+    """
+
+    unverified = ()
+
+    def __init__(self, model, host=None, wait=None, times=(FIRST_S, IDLE_S, TOTAL_S)):
+        self.model, self.wait, self.times = model, wait or time.sleep, times
+        self.url = self.address(host)
+        self.identity = self.identify()
+        self.facts = self.check_build()
+
+    @property
+    def block(self):
+        """The model block as a recording gives it."""
+        return self.model
+
+    def body(self, messages, tools=(), **options):
+        """The exact request for one answer of this server's model; options as for `answer`."""
+        return self.request(self.model, messages, tools, **options)
+
+    def answer(self, messages, tools=(), *, num_ctx, num_predict, seed, options=None):
+        """One whole answer. `options` override the pinned sampler options (say {"temperature": 0.0}).
+
+        Time-outs, refused connections and 429, 500, 503 are tried again after waits, then raise Unavailable.
+        BrokenReply for a reply that is no answer; ServerChanged where the server is not the one that was verified.
+        """
+        return self.ask(
+            self.body(messages, tools, num_ctx=num_ctx, num_predict=num_predict, seed=seed, options=options)
+        )
+
+    def ask(self, body):
+        """The answer to one exact request, the server's identity checked before and after it."""
+
+        def attempt():
+            self.check_unchanged({})
+            return self.send(body)
+
+        broken = None
+        try:
+            entry = patient(attempt, self.wait)
+            came = {"entry": entry}
+        except BrokenReply as error:
+            broken, came = error, {"raw": error.raw}
+        try:
+            patient(lambda: self.check_unchanged(came), self.wait)
+        except Unavailable as error:
+            raise ServerChanged(
+                f"{error}; a reply came before, and what gave it is not known", came, "unconfirmed"
+            ) from None
+        if broken:
+            raise broken
+        return entry
+
+    def check_unchanged(self, came):
+        """Nothing, or ServerChanged (with what was given meanwhile) unless the server is still the same."""
+        try:
+            now = self.identify()
+        except ServerError as error:
+            if type(error) is not ServerError:  # Unavailable: nothing is known yet
+                raise
+            raise ServerChanged(f"the server changed during the run: {error}", came) from None
+        if now != self.identity:
+            raise ServerChanged(
+                f"{self.url} changed during the run from {describe(self.identity)} to {describe(now)};"
+                " go back to the first, or start again to ask everything anew",
+                came,
+            )
+
+
+def describe(identity):
+    """An identity for a person."""
+    return f"version {identity['version']}, build {identity['digest']}"
+
+
+def sampler_options(pinned, overrides=None):
+    """Every sampler option: neutral values under the pinned ones under the caller's, or InputError for a wrong one."""
+    chosen = {**NEUTRAL, **pinned, **(overrides or {})}
+    for name, value in chosen.items():
+        if name not in NEUTRAL:  # a server ignores what it does not know, with nothing but a line in its log
+            raise InputError(f"option {name!r} is no sampler option; choose from {', '.join(NEUTRAL)}")
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise InputError(f"option {name}: {value!r} is no number; correct it")
+    return chosen
+
+
+def check_sizes(seed, num_ctx, num_predict):
+    """InputError for a seed that would be drawn at random, or an allowance that a server takes for no limit."""
+    for name, value, low in (("seed", seed, 0), ("num_ctx", num_ctx, 1), ("num_predict", num_predict, 1)):
+        if type(value) is not int or value < low:
+            raise InputError(f"{name} {value!r} is no whole number from {low} on; correct it")

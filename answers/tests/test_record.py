@@ -1,0 +1,302 @@
+"""Recording against a double: the published shape, and runs that are killed and end as if they had not been.
+
+The double and the stand-in for the tokenizer are in answers/tests/ollama_double.py; no model and no tokenizer is needed.
+"""
+
+import contextlib
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+from answers import attribution
+import answer_check
+from answers import journal as answer_journal
+from answers import record
+from answers.journal import read_recording
+from answer_model import MODEL, AnswerModel
+from selection.cases import load_cases
+from base.command import InputError
+from answers.tests.ollama_double import OllamaDouble, stand_in_count
+from strategies import STRATEGIES
+from tokenizer import TokenizerError, counter
+
+HERE = Path(__file__).parents[2]
+TIMES = (2, 2, 4)  # seconds: the double answers at once or is told to hang
+
+
+def stand_in_requests(*_):
+    """The lab's requests for its own cases, counted by the stand-in, in place of answer_check.lab_requests."""
+    return record.plan_requests(load_cases(HERE / "cases.json"), STRATEGIES, stand_in_count), {}
+
+
+PLAN = stand_in_requests()[0]
+SMALL = [planned for planned in PLAN if planned["strategy"] == "recent"][:2]  # ten answers
+
+
+class Recording(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.out = Path(folder.name) / "answer-result.json"
+        self.waits, self.plan = [], PLAN
+
+    def double(self, **options):
+        return self.enterContext(OllamaDouble(**options))
+
+    def model(self, double, times=TIMES):
+        return AnswerModel(host=double.host, wait=self.waits.append, times=times)
+
+    def ask(self, double, plan=SMALL, jobs=1, times=TIMES):
+        """Ask for all of a plan; what the journal then holds: (answers, asides), and what was raised."""
+        model, raised = self.model(double, times), None
+        with answer_journal.open_journal(self.out) as journal:
+            try:
+                record.ask_all(record.tasks_for(plan, model), model, journal, jobs)
+            except InputError as error:
+                raised = error
+        return journal.answers, journal.asides, raised
+
+    def command(self, double, *argv):
+        """(status or InputError, stdout as JSON or None, stderr) of `answer_check.py record`."""
+        out, err = io.StringIO(), io.StringIO()
+        with (
+            mock.patch.object(answer_check, "lab_requests", lambda *_: (self.plan, {})),
+            mock.patch("time.sleep", self.waits.append),
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+        ):
+            try:
+                status = answer_check.main(["record", "--out", str(self.out), "--host", double.host, *argv])
+            except InputError as error:
+                status = error
+        return status, json.loads(out.getvalue()) if out.getvalue() else None, err.getvalue()
+
+
+class Whole(Recording):
+    def test_120_answers_in_the_published_shape_whatever_the_number_of_jobs(self):
+        double, texts = self.double(), []
+        for jobs in ("1", "6"):
+            self.out = self.out.with_name(f"jobs-{jobs}.json")
+            status, printed, _ = self.command(double, "--jobs", jobs)
+            self.assertEqual((status, printed["answers"], printed["asked_now"]), (0, 120, 120))
+            texts.append(self.out.read_bytes())
+        self.assertEqual(texts[0], texts[1])
+        recording = read_recording(self.out)
+        published = read_recording(HERE / "answer-result.json")
+        self.assertEqual(list(recording), ["model", "answers", "recorded"])
+        self.assertEqual(recording["model"], published["model"])
+        for strategy, cases in published["answers"].items():
+            for case, entries in cases.items():
+                found = recording["answers"][strategy][case]
+                self.assertEqual([list(entry) for entry in found], [list(entry) for entry in entries])
+                self.assertEqual([entry["seed"] for entry in found], [1, 2, 3, 4, 5])
+        self.assertEqual(len(double.chats), 240)  # also where two strategies send the same request
+
+    def test_every_request_says_all_that_a_server_would_decide(self):
+        double = self.double()
+        self.ask(double)
+        options = {
+            "temperature": 1.0,
+            "top_k": 64,
+            "top_p": 0.95,
+            "min_p": 0.0,
+            "repeat_penalty": 1.0,
+            "presence_penalty": 0.0,
+            "frequency_penalty": 0.0,
+            "num_ctx": 384,
+            "num_predict": 96,
+        }
+        for seed, body in zip([1, 2, 3, 4, 5] * 2, double.chats, strict=True):
+            self.assertEqual(body.pop("options"), {"seed": seed, **options})
+            body.pop("messages")
+            self.assertEqual(
+                body,
+                {
+                    "model": "gemma4:e2b",
+                    "stream": True,
+                    "think": False,
+                    "truncate": False,
+                    "shift": False,
+                    "keep_alive": "30m",
+                },
+            )
+
+    def test_version_and_build_are_read_before_and_after_each_answer(self):
+        double = self.double()
+        self.ask(double, SMALL[:1])
+        paths = [path.rpartition("/")[2] for path, _ in double.requests]
+        first, last = paths.index("chat"), len(paths) - 1 - paths[::-1].index("chat")
+        for place, path in enumerate(paths[first : last + 1], first):
+            if path == "chat":
+                self.assertEqual((paths[place - 2 : place], paths[place + 1 : place + 3]), (["version", "tags"],) * 2)
+
+    def test_a_finished_recording_takes_its_place_and_the_one_before_is_kept(self):
+        double, self.plan = self.double(), SMALL
+        before = b"\xef\xbb\xbfthe one before,\r\nwhatever it is: \xff"
+        self.out.write_bytes(before)
+        self.command(double, "--only", "recent/held-latest")
+        self.assertEqual(self.out.read_bytes(), before)  # until the new one is whole
+        self.command(double)
+        previous = self.out.with_name("answer-result.previous.json")
+        self.assertEqual((previous.read_bytes(), "answers" in read_recording(self.out)), (before, True))
+        status, printed, _ = self.command(double)  # nothing is asked again, and the one before stays where it is
+        self.assertEqual((status, printed["asked_now"], len(double.chats)), (0, 0, 10))
+        self.assertEqual(previous.read_bytes(), before)
+
+    def test_only_fills_the_journal_and_says_what_is_missing(self):
+        double, self.plan = self.double(), SMALL
+        status, printed, _ = self.command(double, "--only", "recent/held-old-decision")
+        self.assertEqual((status, printed["asked_now"]), (0, 5))
+        lacking = [{"strategy": "recent", "case": "held-latest", "seed": seed} for seed in (1, 2, 3, 4, 5)]
+        self.assertEqual((printed["missing"], self.out.exists()), (lacking, False))
+        status, printed, _ = self.command(double)
+        self.assertEqual((printed["asked_now"], len(double.chats), self.out.exists()), (5, 10, True))
+        status, _, _ = self.command(double, "--only", "notes/nothing")
+        self.assertRegex(str(status), "nothing of that name; choose from recent/held-latest")
+
+    def test_a_dry_run_prints_the_requests_with_their_counts_and_asks_nothing(self):
+        double = self.double()
+        status, printed, _ = self.command(double, "--dry-run", "--only", "recent/held-latest")
+        self.assertEqual((status, len(printed), double.requests), (0, 5, []))
+        self.assertEqual(printed[0]["input_tokens"], stand_in_count(printed[0]["request"]["messages"]))
+        self.assertEqual([found["request"]["options"]["seed"] for found in printed], [1, 2, 3, 4, 5])
+        self.assertFalse(self.out.with_name("answer-result.journal.jsonl").exists())
+
+    def test_a_request_that_leaves_no_room_for_its_answer_is_refused_before_anything_is_asked(self):
+        cases = load_cases(HERE / "cases.json")
+        with self.assertRaisesRegex(InputError, "leave room for the answer"):
+            record.plan_requests(
+                cases,
+                {
+                    "recent": lambda case, count: {
+                        "messages": [{"role": "user", "content": "word " * 300}],
+                        "input_tokens": 309,
+                    }
+                },
+                stand_in_count,
+            )
+
+    def test_a_case_set_without_held_out_cases_is_an_error(self):
+        with self.assertRaisesRegex(InputError, "no held-out case"):
+            record.plan_requests([], STRATEGIES, stand_in_count)
+
+
+class Killed(Recording):
+    CHILD = """if True:
+        import sys, answer_check, strategies  # no more: it starts often
+        from answers import record
+        from answers.tests import ollama_double
+        from base import command
+        from selection import cases
+        held_out = cases.load_cases("cases.json"), strategies.STRATEGIES, ollama_double.stand_in_count
+        answer_check.lab_requests = lambda *_: (record.plan_requests(*held_out), {})
+        command.run_command(answer_check.main, sys.argv[1:])
+    """
+
+    def test_120_answers_killed_at_every_tenth_request_end_as_an_undisturbed_run(self):
+        child, kills = None, []
+
+        def kill(number, stage):
+            if number % 10 == 0 and stage == ("asked", "half", "said")[number // 10 % 3]:
+                kills.append(number)
+                child.send_signal(signal.SIGKILL)
+                child.wait()
+
+        double, undisturbed = self.double(before_reply=kill), self.double()
+        while not self.out.exists():
+            self.assertLess(len(kills), 20)
+            child = subprocess.Popen(
+                [sys.executable, "-c", self.CHILD, "record", "--out", self.out, "--host", double.host],
+                cwd=HERE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+            )
+            _, err = child.communicate()
+            self.assertIn(child.returncode, (0, -signal.SIGKILL), err)
+        self.assertGreaterEqual(len(kills), 11)
+        self.assertLessEqual(len(double.chats), 120 + len(kills))  # only what was under way was asked again
+        killed, self.out = self.out.read_bytes(), self.out.with_name("undisturbed.json")
+        self.command(undisturbed)
+        self.assertEqual(killed, self.out.read_bytes())
+
+    def test_a_torn_last_line_is_asked_again_and_nothing_before_it(self):
+        self.ask(self.double())
+        journal = self.out.with_name("answer-result.journal.jsonl")
+        data = journal.read_bytes()
+        last = data.rstrip(b"\n").rfind(b"\n") + 1
+        for cut in (last, last + 1, len(data) - 2, len(data) - 1):
+            journal.write_bytes(data[:cut])
+            double = self.double()
+            answers, _, raised = self.ask(double)
+            self.assertEqual((len(answers), len(double.chats), raised), (10, 1, None))
+            self.assertEqual(journal.read_bytes(), data)
+
+    def test_stopped_by_the_user_keeps_what_came(self):
+        def stop(number, body):
+            if number == 4:
+                os.kill(os.getpid(), signal.SIGINT)
+
+        with self.assertRaises(KeyboardInterrupt):
+            self.ask(self.double(fault=stop))
+        double = self.double()
+        answers, _, _ = self.ask(double)
+        self.assertEqual((len(answers), len(double.chats)), (10, 7))
+
+    def test_stopped_by_the_user_with_several_jobs_keeps_what_was_under_way(self):
+        def stop(number, body):
+            if number == 4:
+                os.kill(os.getpid(), signal.SIGINT)
+
+        double = self.double(fault=stop)
+        with self.assertRaises(KeyboardInterrupt), contextlib.redirect_stderr(io.StringIO()) as err:
+            self.ask(double, jobs=3)
+        self.assertIn("stopping when the answers under way are there", err.getvalue())
+        with answer_journal.open_journal(self.out) as journal:
+            kept = len(journal.answers)
+        self.assertEqual((kept, kept < 10), (len(double.chats), True))
+        again = self.double()
+        answers, _, _ = self.ask(again, jobs=3)
+        self.assertEqual((len(answers), len(again.chats)), (10, 10 - kept))
+
+    def test_a_server_that_restarts_in_mid_answer_changes_nothing_in_the_end(self):
+        faults = {3: "reset", 4: "refused", 5: "503", 8: "stopped_stream"}
+        answers, asides, raised = self.ask(self.double(fault=lambda number, body: faults.get(number)))
+        self.assertEqual((raised, sorted({line["why"] for line in asides})), (None, ["stopped_stream"]))
+        self.out = self.out.with_name("undisturbed.json")
+        undisturbed, _, _ = self.ask(self.double())
+        self.assertEqual(answers, undisturbed)
+
+
+class WithTheTokenizer(Recording):
+    def test_the_lab_records_and_its_report_is_about_the_same_requests(self):
+        try:
+            count = counter()
+        except TokenizerError as error:
+            self.skipTest(str(error))
+        double = self.double(count=lambda messages, tools=None: count(messages, tools))
+        block = self.out.with_name("block.json")
+        block.write_text(json.dumps({**MODEL, "seeds": [7]}), encoding="utf-8")
+        argv = ["record", "--out", str(self.out), "--host", double.host, "--model", str(block)]
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            self.assertEqual(answer_check.main(argv), 0)
+            self.assertEqual(answer_check.main(["--recording", str(self.out)]), 0)
+        recording, published = read_recording(self.out), read_recording(HERE / "answer-result.json")
+        for strategy, cases in published["answers"].items():
+            for case, entries in cases.items():
+                tokens = recording["recorded"]["requests"][strategy][case]["input_tokens"]
+                self.assertEqual({tokens}, {entry["prompt_tokens"] for entry in entries}, (strategy, case))
+                self.assertEqual([entry["seed"] for entry in recording["answers"][strategy][case]], [7])
+        report = json.loads((HERE / "evaluation-result.json").read_text(encoding="utf-8"))
+        by_id = {case["id"]: case for case in load_cases(HERE / "cases.json")}
+        self.assertIn("hashes", attribution.check_same_requests(recording, report, by_id))
+
+
+if __name__ == "__main__":
+    unittest.main()

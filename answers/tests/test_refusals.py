@@ -1,0 +1,223 @@
+"""Builds and servers that are refused before any answer, and journals that cannot be gone on with."""
+
+import json
+import os
+import unittest
+from unittest import mock
+
+from answers import journal as answer_journal
+from answers.exchange import ServerError
+from answers.journal import Journal
+from base.command import InputError, write_bytes
+from answers.tests.ollama_double import OllamaDouble
+from answers.tests.test_record import Recording
+
+
+class Refused(Recording):
+    """Builds and servers that are refused before any request for an answer."""
+
+    def refuses(self, says, kind=ServerError, **changed):
+        double = self.double()
+        for name, value in changed.items():
+            setattr(double, name, value)
+        with self.assertRaisesRegex(kind, says) as caught:
+            self.model(double)
+        self.assertEqual(double.chats, [])
+        self.assertNotIn("\n", str(caught.exception))
+        return str(caught.exception)
+
+    def test_a_model_that_is_not_the_pinned_build_is_refused_before_any_request_is_sent(self):
+        text = self.refuses("ollama pull gemma4:e2b", digest="e" * 64)
+        self.assertIn("e" * 64, text)
+        self.assertIn("b37049369adfe3d2b653af0ab301a062ca5cbe96ace6aa0d3f2559ee9b563fc2", text)
+        text = self.refuses("has no model gemma4:e2b", tag="gemma4:e4b")
+        self.assertIn("b37049369adfe3d2b653af0ab301a062ca5cbe96ace6aa0d3f2559ee9b563fc2", text)
+
+    def test_a_refused_server_leaves_nothing_behind(self):
+        double = self.double()
+        double.digest = "e" * 64
+        status, printed, _ = self.command(double)
+        self.assertIsInstance(status, ServerError)
+        self.assertEqual((printed, list(self.out.parent.iterdir()), double.chats), (None, [], []))
+
+    def test_a_digest_must_match_in_all_64_digits(self):
+        pinned = "b37049369adfe3d2b653af0ab301a062ca5cbe96ace6aa0d3f2559ee9b563fc2"
+        self.refuses("is the build", digest=pinned[:-1] + "3")
+        self.refuses("is the build", digest=f"sha256:{pinned}")
+
+    def test_versions_that_count_short_or_run_another_engine(self):
+        for version in ("0.30.0", "0.30.0-rc1", "0.29.9", "0.6.2", "0.0.0"):
+            self.refuses("is refused", version=version)
+        self.refuses("no Ollama version", version="b10488")
+        self.refuses("no Ollama version", version=None)
+        for version in ("0.30.1", "0.32.14", "0.33.0-rc2", "1.0.0"):
+            double = self.double()
+            double.version = version
+            self.assertEqual(self.model(double).identity["version"], version)
+
+    def test_cloud_models(self):
+        self.refuses("cannot be pinned", entry={"remote_host": "https://ollama.com"})
+
+    def test_builds_that_change_the_prompt(self):
+        shown = OllamaDouble().shown
+        for change, says in (
+            ({"system": "Be kind."}, "system text"),
+            ({"messages": [{"role": "user", "content": "Hi"}]}, "messages of its own"),
+            ({"modelfile": shown["modelfile"] + "ADAPTER /x\n"}, "adapter"),
+            ({"modelfile": "FROM x\nTEMPLATE {{ .Prompt }}\n"}, "renders prompts"),
+            ({"parameters": "mirostat 2"}, "mirostat"),
+            ({"capabilities": ["embedding"]}, "cannot complete"),
+        ):
+            with self.subTest(says):
+                self.refuses(says, shown={**shown, **change})
+
+    def test_replies_of_another_shape_than_a_servers(self):
+        shown = OllamaDouble().shown
+        for name in ("modelfile", "parameters", "capabilities"):
+            for odd in (3, {"a": 1}, True):
+                with self.subTest(name, odd=odd):
+                    self.refuses(f"{name} is .* address of an Ollama", shown={**shown, name: odd})
+        self.refuses("is the build None", entry={"digest": None})
+        self.refuses("is the build \\[\\]", entry={"digest": []})
+        self.refuses("no Ollama version", version=["0.32.14"])
+        for entries, says in (([None, 3, "x", {"name": 3}], "has no model"), ({"a": 1}, "no list of models")):
+            double = self.double()
+            double.tags = lambda entries=entries: {"models": entries}
+            with self.subTest(entries), self.assertRaisesRegex(ServerError, says):
+                self.model(double)
+        for loaded, context in ((["other"], "much"), ([None], 2048), ([], 2048)):
+            double = self.double()
+            double.loaded, double.context_length = loaded, context
+            with self.subTest(loaded):
+                if context == "much":
+                    self.assertRaisesRegex(ServerError, "context_length is 'much'", self.model(double).running)
+                else:
+                    self.assertIsNone(self.model(double).running()[0])
+
+    def test_a_place_that_holds_no_file_is_told_before_anything_is_asked(self):
+        double, folder = self.double(), self.out.parent
+        (folder / "folder").mkdir()
+        places = ["", ".", "/", folder / "folder", folder / "nowhere" / "x.json"]
+        if hasattr(os, "mkfifo"):  # in place of a device: as root, a mistake here would replace /dev/null itself
+            os.mkfifo(folder / "pipe")
+            places.append(folder / "pipe")
+        for out in places:
+            with self.subTest(out):
+                status, _, _ = self.command(double, "--out", str(out))
+                self.assertIsInstance(status, InputError)
+        self.assertEqual((double.chats, {path.name for path in folder.iterdir()} - {"pipe"}), ([], {"folder"}))
+
+    @unittest.skipUnless(hasattr(os, "mkfifo"), "no special files here")
+    def test_nothing_but_a_file_is_ever_replaced(self):
+        pipe = self.out.with_name("pipe")
+        os.mkfifo(pipe)
+        with self.assertRaisesRegex(InputError, "is no file"):
+            write_bytes(pipe, b"x")
+        self.assertEqual((pipe.is_fifo(), list(self.out.parent.iterdir())), (True, [pipe]))
+
+    def test_other_models_that_are_loaded_are_told(self):
+        double = self.double()
+        double.loaded = [double.tag, "other:7b"]
+        _, _, err = self.command(double, "--only", "recent/held-latest")
+        self.assertIn("also loaded there: other:7b", err)
+
+    def test_a_version_that_nobody_checked_is_told(self):
+        double = self.double()
+        double.version = "0.34.1"
+        _, _, err = self.command(double, "--only", "recent/held-latest")
+        self.assertIn("Ollama 0.34.1 is not one of the versions", err)
+
+    def test_too_little_context_for_request_and_answer(self):
+        double = self.double()
+        double.context_length = 64
+        _, _, raised = self.ask(double)
+        self.assertRegex(str(raised), "loaded with 64 tokens of context")
+        self.assertEqual(len(double.chats), 1)
+
+
+class JournalFile(Recording):
+    def test_two_runs_never_share_a_journal(self):
+        with answer_journal.open_journal(self.out), self.assertRaisesRegex(InputError, "another run is recording"):
+            answer_journal.open_journal(self.out)
+
+    def test_a_damaged_line_is_named_and_nothing_is_changed(self):
+        path = self.out.with_name("answer-result.journal.jsonl")
+        entry = {"seed": 1, "incomplete": "stopped_stream"}
+        good = {"kind": "answer", "strategy": "s", "case": "c", "seed": 1, "request": "r", "entry": entry}
+        line = json.dumps(good) + "\n"
+
+        def changed(**fields):
+            return line.replace('"c"', '"d"') + json.dumps({**good, **fields}) + "\n"
+
+        for data, says in (
+            (line + "{}\n", "line 2: no line"),
+            (line + line, "line 2: a second answer"),
+            ("\n", "line 1: not JSON"),
+            (changed(kind="other"), "line 2: no line"),
+            (changed(kind=[]), "line 2: no line"),
+            (changed(strategy=[1]), "line 2: no line"),
+            (changed(seed="1"), "line 2: no line"),
+            (changed(request=None), "line 2: no line"),
+            (changed(kind="aside"), "line 2: no reason"),
+            (changed(entry=[]), "line 2 is no entry"),
+            (changed(entry={}), "line 2: seed is missing"),
+            (changed(entry={"seed": 1}), "line 2: answer is missing"),
+            (changed(entry={"seed": 1, "incomplete": ""}), "line 2: incomplete is missing"),
+            (changed(entry={**entry, "seed": 2}), "line 2: an entry of another seed"),
+            (line + "\udc80\n", "line 2: not UTF-8"),
+        ):
+            data = data.encode("utf-8", "surrogateescape")
+            path.write_bytes(data)
+            with self.subTest(says), self.assertRaisesRegex(InputError, says):
+                Journal(path)
+            self.assertEqual(path.read_bytes(), data)
+
+    def test_a_file_of_somebody_elses_is_left_as_it_is(self):
+        path = self.out.with_name("answer-result.journal.jsonl")
+        for data in (b"Notes of last week", b'{"a": 1}', b"# To do\n- record", b"[]\n"):
+            path.write_bytes(data)
+            with self.subTest(data), self.assertRaisesRegex(InputError, "move the"):
+                Journal(path)
+            self.assertEqual(path.read_bytes(), data)
+
+    def test_what_a_power_cut_leaves_at_the_end_is_cut_off(self):
+        path = self.out.with_name("answer-result.journal.jsonl")
+        entry = {"seed": 1, "incomplete": "stopped_stream"}
+        with Journal(path) as journal:
+            journal.add_answer(("s", "c", 1, "r"), entry)
+        whole = path.read_bytes()
+        for torn in (b"{", b'{"kind": "ans', b"\0" * 4096):
+            path.write_bytes(whole + torn)
+            with self.subTest(torn[:9]), Journal(path) as journal:
+                journal.add_answer(("s", "d", 1, "r"), entry)
+            self.assertEqual(path.read_bytes(), whole + whole.replace(b'"c"', b'"d"'))
+
+    def test_a_full_disk_leaves_whole_lines_and_one_clear_line(self):
+        double = self.double()
+        real, calls = os.write, []
+
+        def full(file, data):
+            calls.append(1)
+            if len(calls) == 6:
+                real(file, bytes(data)[:20])
+                raise OSError(28, "No space left on device")
+            return real(file, data)
+
+        with mock.patch("os.write", full):
+            answers, _, raised = self.ask(double)
+        self.assertRegex(str(raised), "No space left on device")
+        answers, _, raised = self.ask(double)
+        self.assertEqual((len(answers), raised), (10, None))
+
+    def test_odd_text_comes_back_as_it_was(self):
+        entry = {"seed": 1, "answer": '\ud83d\u2028 \x00 naïve \u202e\r\n"', "tool_calls": [], "done_reason": "stop"}
+        entry |= {"prompt_tokens": 1, "answer_tokens": 1}
+        path = self.out.with_name("odd.journal.jsonl")
+        with Journal(path) as journal:
+            journal.add_answer(("s", "c", 1, "r"), entry)
+        with Journal(path) as journal:
+            self.assertEqual(journal.answers, {("s", "c", 1, "r"): entry})
+
+
+if __name__ == "__main__":
+    unittest.main()

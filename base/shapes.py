@@ -1,0 +1,122 @@
+"""Say where a JSON value differs from the shape that a script needs, before the script relies on it.
+
+Run:  not a script; base/result_files.py and label_cases.py use it. The shapes of result files stand here too.
+
+shape   a type (a bool is no int, half of a surrogate pair no text), a tuple of shapes of which one has to fit,
+        [shape] for a list of such values, {"field": shape, "field?": shape} for an object with such fields and any
+        others, Each(shape) for an object with any names, a function value -> bool for anything else
+Knows only what the readers use; the commands that write results say what their fields mean.
+"""
+
+
+class Each:
+    """An object whose every value has a shape, at least `least` of them; `name` tells which names it may have."""
+
+    def __init__(self, shape, least=0, name=None):
+        self.shape, self.least, self.name = shape, least, name
+
+
+def misfit(value, shape, place="it"):
+    """Where the value does not fit the shape, as text with what is there; None where it fits."""
+    if isinstance(shape, type):
+        fits = isinstance(value, shape) and not (isinstance(value, bool) and shape not in (bool, object))
+        fits = fits and not (isinstance(value, str) and value != value.encode("utf-8", "ignore").decode("utf-8"))
+    elif isinstance(shape, tuple):
+        fits = any(misfit(value, one) is None for one in shape)
+    elif isinstance(shape, list) and isinstance(value, list):
+        return first(misfit(one, shape[0], f"{place}[{number}]") for number, one in enumerate(value))
+    elif isinstance(shape, Each) and isinstance(value, dict):
+        if len(value) < shape.least:
+            return f"{place} is empty"
+        if shape.name and (wrong := [key for key in value if not shape.name(key)]):
+            return f"{place} has the name {wrong[0]!r:.40}"
+        return first(misfit(one, shape.shape, f"{place}.{key}") for key, one in value.items())
+    elif isinstance(shape, dict) and isinstance(value, dict):
+        needed = [key for key in shape if not key.endswith("?") and key not in value]
+        if needed:
+            return f"{place} has no field {needed[0]!r}"
+        known = {key.rstrip("?"): one for key, one in shape.items()}
+        return first(misfit(value[key], one, f"{place}.{key}") for key, one in known.items() if key in value)
+    else:
+        fits = callable(shape) and shape(value)
+    return None if fits else f"{place} is {value!r:.60}"
+
+
+def first(problems):
+    """The first problem that is one, or None."""
+    return next((problem for problem in problems if problem), None)
+
+
+NONE = type(None)
+NUMBER = (int, float)
+FACT = (str, {"turn": str, "text": str})
+GRADED = {
+    "case": str, "split": str, "kind": str, "turns": [int], "notes": int, "input_tokens": int, "within_budget": bool,
+    "required_found": int, "required_total": int, "missing": [FACT], "stale_included": [FACT],
+}  # fmt: skip
+UNGRADED = {"case": str, "split": str, "kind": str, "error": str}
+FIGURES = {
+    "cases": int, "facts_found": int, "facts_total": int, "fact_recall": NUMBER, "complete_cases": int,
+    "cases_with_stale_facts": int, "over_budget": int, "mean_input_tokens": NUMBER, "errors?": int,
+}  # fmt: skip
+NO_FIGURES = {"cases": lambda cases: cases == 0, "errors": int}
+
+
+def is_interval(value):
+    """Whether a value is an interval: two numbers, or none where there was nothing to count."""
+    return value is None or misfit(value, [NUMBER]) is None and len(value) == 2
+
+
+def is_row(row):
+    """Whether a value is a row of an evaluation whose figures agree with each other, or one without a grade."""
+    if misfit(row, UNGRADED) is None:
+        return "required_found" not in row
+    return misfit(row, GRADED) is None and row["required_found"] == row["required_total"] - len(row["missing"]) >= 0
+
+
+LEVEL = {
+    "summary": Each(Each((FIGURES, NO_FIGURES))),
+    "cases": Each(lambda rows: isinstance(rows, list) and rows != [] and all(map(is_row, rows)), least=1),
+}
+EVALUATION = {
+    "case_set": str, "case_set_sha256": str, "tokenizer_manifest_sha256": str, "grader": str, "counter": Each(object),
+}  # fmt: skip
+SWEEP = {
+    **EVALUATION,
+    "budgets": Each(LEVEL, least=1, name=lambda key: key.isascii() and key.isdecimal() and int(key) > 0),
+}
+SINGLE = {**EVALUATION, **LEVEL}
+
+CHANGE = {"strategy": str, "case": str, "change": str, "fact?": str, "budget?": str, "why?": str}
+PAIRED = {
+    "total": int, "found_recorded": int, "found_fresh": int, "gained": int, "lost": int, "mcnemar_p": NUMBER,
+    "interval_recorded": is_interval, "interval_fresh": is_interval,
+}  # fmt: skip
+COMPARISON = {
+    "decision": str, "blocking": [CHANGE], "allowed": [CHANGE], "allowed_unused?": [CHANGE],
+    "recorded": Each(object), "fresh": Each(object),
+    "smallest_difference": {"discordant_pairs": int, "mcnemar_p": NUMBER, "cases": int, "within_reach": bool},
+    "results": [{"strategy": str, "budget?": str, "gained": [{"case": str, "fact": str}],
+                 "stale gone?": [{"case": str, "fact": str}], "not_graded?": [str],
+                 "paired": {"cases": PAIRED, "facts": PAIRED}}],
+}  # fmt: skip
+
+CHECKED = {"item": str, "class": str, "tags": [str], "verdicts": Each(str, least=1), "lines": Each(str)}
+ROW = {"row": str, "name": str, "unknown": int, "gate": (int, float, NONE), "state": str, "change?": str}
+SHARE = (int, float, NONE)
+ROWS = (
+    {**ROW, "kept": int, "decisions": int, "low": SHARE, "high": SHARE, "wilson": is_interval, "judged?": int},
+    {**ROW, "row": lambda name: name == "contradictions", "count": int, "decisions": int, "judged?": int},
+    {**ROW, "row": lambda name: name == "prompt_tokens", "median": SHARE, "p95": SHARE},
+)
+COMPACTED = {
+    "compactor": {"name": str}, "fixtures": {"sha256": str}, "budget": Each(object), "counter": Each(object),
+    "judge": ({"identity": object}, NONE), "compliant": (bool, NONE), "rows": [ROWS], "items": [CHECKED],
+    "difficulties": [{"tag": str, "kept": int, "decisions": int, "contradicted": int}],
+}  # fmt: skip
+CHANGED = {"item": str, "class": str, "compaction": int, "candidate": str, "incumbent": str}
+COMPACTION = {
+    "candidate": COMPACTED, "incumbent?": COMPACTED, "task_success": (dict, NONE), "code?": Each(str),
+    "comparison?": {"decision": str, "changed": [CHANGED], "rows": [{"row": str, "change": str}],
+                    "missing_verdicts": Each(int)},
+}  # fmt: skip

@@ -1,0 +1,69 @@
+"""What a result changed by hand could do: end in a traceback, or pass for one whose figures agree."""
+
+import contextlib
+import io
+import json
+import random
+import tempfile
+import unittest
+from pathlib import Path
+
+from base.command import status_of
+from workbench import compare
+from workbench.report import __main__ as report
+from base.shapes import Each, is_row, misfit
+from workbench.tests.test_compare import row
+from base.tests.test_openai_turns import broken
+from workbench.report.tests.test_report import evaluation, sweep
+
+
+class Misfits(unittest.TestCase):
+    def test_the_place_of_the_first_misfit_is_named(self):
+        shape = {"a": [{"n": int}], "b?": (str, type(None)), "c?": Each(bool, least=1, name=str.isupper)}
+        for value, wanted in (
+            ({"a": [{"n": 1}, {"n": 2}], "b": None, "c": {"X": True}, "more": 3}, None),
+            ({"a": [{"n": 1}, {"n": True}]}, "it.a[1].n is True"),
+            ({"a": [{}]}, "it.a[0] has no field 'n'"),
+            ({"a": {}}, "it.a is {}"),
+            ({"a": [], "b": 3}, "it.b is 3"),
+            ({"a": [], "b": "\ud800"}, "it.b is '\\ud800'"),
+            ({"a": [], "c": {}}, "it.c is empty"),
+            ({"a": [], "c": {"x": True}}, "it.c has the name 'x'"),
+            ([], "it is []"),
+        ):
+            with self.subTest(value=value):
+                self.assertEqual(misfit(value, shape), wanted)
+
+    def test_a_row_whose_figures_disagree_is_none(self):
+        self.assertTrue(is_row(row("one", ["x"])))
+        self.assertFalse(is_row({**row("one", ["x"]), "required_found": 2}))
+        self.assertFalse(is_row({**row("one"), "error": "x", "turns": "all"}))
+
+
+class BrokenResults(unittest.TestCase):
+    def test_a_broken_result_is_shown_or_refused_in_one_line(self):
+        levels = {"64": {"a": [row("one")]}, "128": {"a": [row("one", ["x"])]}}
+        whole = [evaluation(row("one", ["x"], ["s"]), row("two")), sweep(levels)]
+        whole.append(compare.compare(whole[0], whole[0]))
+        refused = 0
+        with tempfile.TemporaryDirectory() as folder:
+            path, other = Path(folder) / "r.json", Path(folder) / "other.json"
+            for seed in range(300):
+                rng = random.Random(seed)
+                result = rng.choice(whole)
+                path.write_text(json.dumps(broken(result, rng)), encoding="utf-8")
+                other.write_text(json.dumps(result), encoding="utf-8")
+                for command, arguments in ((compare.main, [path, other]), (report.main, [path, "--markdown"])):
+                    out, err = io.StringIO(), io.StringIO()
+                    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+                        status = status_of(command, list(map(str, arguments)))
+                    with self.subTest(seed=seed, command=command.__module__):
+                        self.assertNotIn("Traceback", err.getvalue())
+                        if status == 2:
+                            refused += 1
+                            self.assertEqual((out.getvalue(), len(err.getvalue().splitlines())), ("", 1))
+        self.assertTrue(100 < refused < 600, refused)
+
+
+if __name__ == "__main__":
+    unittest.main()

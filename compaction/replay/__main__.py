@@ -1,0 +1,218 @@
+"""Run each conversation on twice, with and without compaction, and compare what the agent then does.
+
+Run:  python -m compaction.replay --compactor notes --agent compaction.tests.doubles:shipped_forgetful_agent
+      python -m compaction.replay --compactor notes --model model.local.json --window 32768 --keep replies.jsonl
+Both runs start from the same prefix, at the last compaction, with the same seed and temperature 0: the next user turns
+and then each item's probe. A conversation whose full history does not fit --window has no reference run: its recorded
+and accepted trace stands in, and passes every check.
+Does not show small differences: the exact McNemar test is over conversations; items are for finding what to read.
+
+pair     lost: the reference passes and the compacted run fails; gained: the other way about; a pair with an unknown
+         outcome is counted apart. A conversation passes when all its items do.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+import tokenizer
+from base.command import InputError, dump, progress, run_command
+from compaction.check import refuse_control_tokens, refuse_too_few
+from compaction.fixtures.form import load_fixtures
+from compaction.growth import BUDGET, KEEP_SHARE, grow
+from compaction.fixtures.items import RETAINED, UNKNOWN
+from compaction.judge.asking import judge_quality
+from compaction.judge.model import kept, pinned_model
+from compaction.options import add_budget, add_fixtures, add_judge, budget_of, find_compactor, judge_of
+from base.own_code import call_own, code_hash, load_function
+from compaction.replay.agent import go_on, model_agent, recorded_run
+from compaction.result_file import fixtures_hash
+from base.stats import mcnemar
+from strategies import available, turn_messages
+
+
+def replay(fixture, context, agent, judge, count, room, steps=1):
+    """Both runs of one conversation from its last compaction: {"reference", "runs", "pairs", "calls_differ", ...}.
+
+    room  tokens that the reference's request may cost; steps: user turns to replay, the current one included
+    """
+    turn = context["turn"]
+    items = [item for item in fixture["must_survive"] if item["turn"] < turn]
+    later = [one["user"] for one in fixture["history"][turn : turn - 1 + steps]]
+    before = [message for one in fixture["history"][: turn - 1] for message in turn_messages(one)]
+    full = [*before, {"role": "user", "content": fixture["history"][turn - 1]["user"]}]
+    fits = count(full) <= room
+    reference = go_on(full, later, items, fixture, agent, judge) if fits else recorded_run(fixture, turn, steps, items)
+    compacted = go_on(context["messages"], later, items, fixture, agent, judge)
+    pairs = {item["id"]: pair(reference["checks"][item["id"]], compacted["checks"][item["id"]]) for item in items}
+    return {
+        "conversation_id": fixture["conversation_id"],
+        "turn": turn,
+        "reference": "run" if fits else "accepted trace",
+        "outcome": pair(whole(reference["checks"]), whole(compacted["checks"])),
+        "pairs": pairs,
+        "calls_differ": reference["calls"] != compacted["calls"]
+        or fits and reference["probe_calls"] != compacted["probe_calls"],
+        "reference_run": reference,
+        "compacted_run": compacted,
+    }
+
+
+def pair(reference, compacted):
+    """How two verdicts stand to each other: "lost", "gained", "same" or "unknown"."""
+    sides = [None if one in UNKNOWN else one in (*RETAINED, "accepted") for one in (reference, compacted)]
+    if None in sides:
+        return "unknown"
+    return {(True, False): "lost", (False, True): "gained"}.get(tuple(sides), "same")
+
+
+def whole(checks):
+    """A conversation's verdict: absent if any item failed, else unjudged if any is unknown, else verbatim."""
+    failed = any(one not in (*RETAINED, *UNKNOWN, "accepted") for one in checks.values())
+    return "absent" if failed else "unjudged" if any(one in UNKNOWN for one in checks.values()) else "verbatim"
+
+
+def summarize(rows):
+    """{"references", "conversations", "items", "to_read"} over all conversations."""
+    outcomes = [row["outcome"] for row in rows]
+    items = [one for row in rows for one in row["pairs"].values()]
+    return {
+        "references": {
+            "run": sum(row["reference"] == "run" for row in rows),
+            "accepted_trace": sum(row["reference"] == "accepted trace" for row in rows),
+        },
+        "conversations": counted(outcomes),
+        "items": counted(items),
+        "calls_differ": sum(row["calls_differ"] for row in rows),
+        "to_read": [
+            {
+                "conversation_id": row["conversation_id"],
+                "outcome": row["outcome"],
+                **{kind: [item for item, one in row["pairs"].items() if one == kind] for kind in ("lost", "gained")},
+            }
+            for row in rows
+            if {"lost", "gained"} & {row["outcome"], *row["pairs"].values()}
+        ],
+    }
+
+
+def counted(outcomes):
+    """The discordant pairs in both directions and the exact test over them."""
+    lost, gained = outcomes.count("lost"), outcomes.count("gained")
+    return {
+        "pairs": len(outcomes),
+        "lost": lost,
+        "gained": gained,
+        "unknown": outcomes.count("unknown"),
+        "p": mcnemar(lost, gained),
+    }
+
+
+def table(report):
+    """The result for a person."""
+    found, lines = report["summary"], []
+    lines.append(
+        f"{report['compactor']['name']}: {len(report['rows'])} conversations; references: "
+        f"{found['references']['run']} run, {found['references']['accepted_trace']} from the accepted trace"
+    )
+    for name in ("conversations", "items"):
+        one = found[name]
+        lines.append(
+            f"{name}: {one['lost']} lost, {one['gained']} gained of {one['pairs']} pairs ({one['unknown']} "
+            f"unknown), exact McNemar p = {one['p']:.3g}"
+        )
+    if report["judge"]:
+        lines.append(f"judge: {judge_quality(report['judge']['card'])}")
+    lines.append(f"tool calls differ in {found['calls_differ']} conversations")
+    lines += [
+        f"read {one['conversation_id']}: lost {', '.join(one['lost']) or 'none'}; gained "
+        f"{', '.join(one['gained']) or 'none'}"
+        for one in found["to_read"]
+    ]
+    return "\n".join(lines)
+
+
+def find_agent(args):
+    """(agent, identity) that the options name."""
+    if args.agent:
+        function = load_function(args.agent, "--model FILE")
+
+        def agent(task, transcript):
+            return call_own(function, args.agent, task, transcript)
+
+        agent.extractive = getattr(function, "extractive", False)
+        return agent, getattr(function, "identity", {"function": args.agent, "sha256": code_hash(function)})
+    model = pinned_model(args.model)
+    ask = kept(model["ask"], model["identity"], args.keep) if args.keep else model["ask"]
+    return model_agent(ask), model["identity"]
+
+
+def arguments(argv):
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0],
+        epilog="example: python -m compaction.replay --compactor notes "
+        "--agent compaction.tests.doubles:shipped_forgetful_agent",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--compactor", required=True, metavar="NAME", help="recent, notes, ledger, summary or module:function"
+    )
+    who = parser.add_mutually_exclusive_group(required=True)
+    who.add_argument("--agent", metavar="NAME", help="module:function of an agent")
+    who.add_argument("--model", type=Path, metavar="FILE", help="model block of a real server")
+    add_fixtures(parser)
+    parser.add_argument(
+        "--window", type=int, metavar="TOKENS", help="context limit of the reference (default: the budget's)"
+    )
+    parser.add_argument("--steps", type=int, default=1, metavar="N", help="user turns to replay (default %(default)s)")
+    parser.add_argument(
+        "--keep", type=Path, metavar="FILE", help="keep each reply of --model as it comes; go on from it"
+    )
+    add_budget(parser, BUDGET, KEEP_SHARE)
+    add_judge(parser)
+    return parser.parse_args(argv)
+
+
+def main(argv=None):
+    args = arguments(argv)
+    if args.steps < 1:
+        raise InputError(f"--steps is {args.steps}; replay at least the current user turn")
+    budget, judge, fixtures = budget_of(args), judge_of(args), load_fixtures(args.fixtures)
+    window = budget["context_limit"] if args.window is None else args.window
+    if window < budget["context_limit"]:
+        least = budget["context_limit"]
+        raise InputError(f"--window is {window}; give the reference at least the budget's {least} tokens")
+    room = available({"budget": budget | {"context_limit": window}})
+    counter = tokenizer.counter()
+    refuse_control_tokens(fixtures, counter.control_token)
+    compactor = find_compactor(args.compactor, args.model)
+    function = compactor.pop("function")
+    agent, identity = find_agent(args)
+    contexts = {
+        fixture["conversation_id"]: grow(fixture, function, budget, counter.count, args.keep_share)
+        for fixture in fixtures
+    }
+    refuse_too_few(fixtures, [one for made in contexts.values() for one in made], args.compactor)
+    rows = [
+        replay(fixture, contexts[fixture["conversation_id"]][-1], agent, judge, counter.count, room, args.steps)
+        for fixture in progress(fixtures, desc="replay", unit="conversation")
+    ]
+    report = {
+        "compactor": compactor,
+        "agent": identity,
+        "judge": judge.about() if judge else None,
+        "budget": budget,
+        "keep_share": args.keep_share,
+        "window": window,
+        "steps": args.steps,
+        "counter": counter.profile(),
+        "fixtures": {"conversations": len(fixtures), "sha256": fixtures_hash(fixtures)},
+        "summary": summarize(rows),
+        "rows": rows,
+    }
+    print(table(report), file=sys.stderr)
+    sys.stdout.write(dump(report))
+
+
+if __name__ == "__main__":
+    run_command(main)

@@ -1,0 +1,162 @@
+"""Let an agent go on from a context: the next user turns, then each probe, with recorded tool results.
+
+Run:  not a script; replay.py uses it.
+Does not compact or compare (replay.py). The loop itself is modelkit.tools.run_agent.
+
+agent  (task, transcript) -> {"kind": "call", "tool", "args"} or {"kind": "final", "text"}; task is {"messages",
+       "tools"}: the request so far, the user's message last, and the tool declarations; transcript as in modelkit.tools
+run    {"calls": [[name, arguments], ...], "answers": [text or None, ...], "checks": {item id: verdict}, "probe_calls":
+       {item id: calls}}: calls and answers are those of the user turns; an accepted trace has no probe_calls
+"""
+
+import json
+
+from compaction.fixtures.items import check
+from modelkit.tools import run_agent
+from strategies import turn_messages
+
+STEPS = 6  # calls and answers to one user message
+TYPES = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object"}
+
+
+def recorded_tools(history):
+    """The registry of a conversation's tools: each gives what was recorded for equal arguments, else says so."""
+    results, calls = {}, {}
+    for turn in history:
+        asked = {}
+        for message in turn.get("messages", []):
+            for call in message.get("tool_calls", []):
+                asked[call["id"]] = call["function"]
+                calls.setdefault(call["function"]["name"], []).append(call["function"]["arguments"])
+            if message["role"] == "tool" and message["tool_call_id"] in asked:
+                function = asked[message["tool_call_id"]]
+                results[same(function["name"], function["arguments"])] = message["content"]
+    return {name: tool(name, arguments, results) for name, arguments in calls.items()}
+
+
+def tool(name, recorded, results):
+    """One tool: the arguments that every recorded call of it had, and their types in the last one."""
+    always = set.intersection(*(set(arguments) for arguments in recorded))
+    types = {key: type(value) for key, value in recorded[-1].items() if key in always and type(value) in TYPES}
+
+    def run(**arguments):
+        try:
+            return results[same(name, arguments)]
+        except KeyError:
+            raise LookupError("nothing was recorded for this call; go on without it") from None
+
+    return {"args": types, "run": run}
+
+
+def same(name, arguments):
+    """The key under which equal calls meet."""
+    return name, json.dumps(arguments, sort_keys=True, ensure_ascii=False)
+
+
+def declarations(tools):
+    """The registry as OpenAI tool declarations."""
+    return [
+        {
+            "type": "function",
+            "function": {
+                "name": name,
+                "description": f"The {name} tool of the recorded session.",
+                "parameters": {
+                    "type": "object",
+                    "properties": {key: {"type": TYPES[kind]} for key, kind in one["args"].items()},
+                    "required": list(one["args"]),
+                },
+            },
+        }
+        for name, one in tools.items()
+    ]
+
+
+def go_on(messages, later, items, fixture, agent, judge):
+    """The run of an agent from `messages`: the user turns `later`, then each item's probe from the state after them."""
+    tools = recorded_tools(fixture["history"])
+    calls, answers, checks, probe_calls = [], [], {}, {}
+    for number, user in enumerate([None, *later]):
+        if number:
+            messages = [*messages, {"role": "user", "content": user}]
+        found = run_agent({"messages": messages, "tools": declarations(tools)}, agent, tools, STEPS)
+        messages = messages + as_messages(found, number)
+        calls += made(found)
+        answers.append(found["answer"])
+    for item in items:
+        asked = [*messages, {"role": "user", "content": item["probe"]}]
+        found = run_agent({"messages": asked, "tools": declarations(tools)}, agent, tools, STEPS)
+        probe_calls[item["id"]] = made(found)
+        copies = getattr(agent, "extractive", False)
+        checks[item["id"]] = grade(item, fixture["history"], found["answer"], judge, copies)
+    return {"calls": calls, "answers": answers, "checks": checks, "probe_calls": probe_calls}
+
+
+def grade(item, history, answer, judge, copies=False):
+    """The verdict on one answer, as items.check gives it on a context; no answer is unjudged.
+
+    copies: the agent answers in the context's words or not at all (its attribute `extractive`).
+    """
+    if not answer or not answer.strip():
+        return "unjudged"
+    said = {"messages": [{"role": "assistant", "content": answer}]}
+    return check(item, history, said, extractive=copies, judge=judge)["verdict"]
+
+
+def made(found):
+    """The calls of one loop: [name, arguments], in order, refused ones too."""
+    return [[one["tool"], one["args"]] for one in found["transcript"]]
+
+
+def as_messages(found, number):
+    """What a loop did as the messages that the next request holds."""
+    messages = transcript_messages(found["transcript"], f"r{number}")
+    return messages + ([{"role": "assistant", "content": found["answer"]}] if found["answer"] else [])
+
+
+def transcript_messages(transcript, prefix):
+    """A transcript as tool calls and results; an observation without a tool name is told as the model's own message."""
+    messages = []
+    for place, one in enumerate(transcript, 1):
+        call = {
+            "id": f"{prefix}-{place}",
+            "type": "function",
+            "function": {"name": str(one["tool"]), "arguments": one["args"] if isinstance(one["args"], dict) else {}},
+        }
+        messages += [
+            {"role": "assistant", "content": "", "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": call["id"], "content": one["result"]},
+        ]
+    return messages
+
+
+def model_agent(ask):
+    """An agent behind a model: `ask(messages, tools)` -> an entry with answer and tool_calls, or None."""
+
+    def agent(task, transcript):
+        entry = ask([*task["messages"], *transcript_messages(transcript, "t")], task["tools"])
+        if entry is None:
+            return {"kind": "final", "text": ""}  # no answer: unjudged, neither right nor wrong
+        if entry["tool_calls"]:
+            function = entry["tool_calls"][0]["function"]
+            return {"kind": "call", "tool": function["name"], "args": function["arguments"]}
+        return {"kind": "final", "text": entry["answer"]}
+
+    return agent
+
+
+def recorded_run(fixture, turn, steps, items):
+    """The accepted trace in a run's form: what was recorded from `turn` on; every check counts as passed."""
+    turns = fixture["history"][turn - 1 : turn - 1 + steps]
+    calls = [
+        [call["function"]["name"], call["function"]["arguments"]]
+        for one in turns
+        for message in turn_messages(one)
+        for call in message.get("tool_calls", [])
+    ]
+    return {
+        "calls": calls,
+        "answers": [one["assistant"] for one in turns],
+        "checks": {item["id"]: "accepted" for item in items},
+        "probe_calls": None,
+    }

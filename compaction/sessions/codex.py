@@ -1,0 +1,271 @@
+"""Events of a Codex session (rollout file): response items, and event_msg lines that say what the user typed.
+
+Not a script: sessions/__main__.py picks it by content. A user turn is an event_msg user_message; response items under the
+user's role that none of those repeats are AGENTS.md, the environment or other agents' orders. A fork or sub-agent
+begins with its parent's history, the times rewritten: lines before the first turn id that is not older than its own id.
+"""
+
+import json
+import re
+
+from compaction.sessions.log import compaction, event, own_words, text_of, whole
+
+LINES = set("session_meta response_item event_msg turn_context compacted world_state inter_agent_communication".split())
+CALLS = {
+    "function_call": "arguments",
+    "custom_tool_call": "input",
+    "local_shell_call": "action",
+    "web_search_call": "action",
+    "tool_search_call": "arguments",
+    "image_generation_call": "revised_prompt",
+}
+OUTPUTS = {"function_call_output", "custom_tool_call_output", "local_shell_call_output", "tool_search_output"}
+# What the response items tell again, or what is no part of the conversation.
+QUIET = set(
+    "agent_message agent_message_delta agent_reasoning agent_reasoning_raw_content agent_reasoning_section_break "
+    "token_count task_started task_complete turn_started turn_complete exec_command_begin exec_command_end "
+    "exec_command_output_delta patch_apply_begin patch_apply_end web_search_begin web_search_end mcp_tool_call_begin "
+    "mcp_tool_call_end turn_diff plan_update session_configured background_event stream_error error warning "
+    "entered_review_mode exited_review_mode item_started item_completed thread_name_updated view_image_tool_call "
+    "image_generation_begin image_generation_end collab_agent_spawn_end collab_waiting_end collab_close_end "
+    "collab_agent_interaction_end collab_resume_end thread_settings_applied thread_goal_updated sub_agent_activity "
+    "guardian_assessment dynamic_tool_call_request dynamic_tool_call_response hook_started hook_completed "
+    "model_reroute undo_started undo_completed deprecation_notice shutdown_complete terminal_interaction".split()
+)
+SHELL = re.compile(r"\s*<user_shell_command>\s*<command>(.*?)</command>", re.DOTALL)
+KINDS = {"user_instructions", "environment_context"}  # user_message of old versions that no user typed
+
+
+def is_record(value):
+    return value.get("type") in LINES and isinstance(value.get("payload"), dict) or legacy(value) is not None
+
+
+def legacy(value):
+    """The payload of a line of the first versions, which had no wrapper; None for anything else."""
+    kind = value.get("type")
+    if "payload" in value or "uuid" in value or "sessionId" in value:
+        return None
+    if (
+        kind in ("message", "reasoning")
+        and ("content" in value or "summary" in value)
+        or kind in CALLS
+        or kind in OUTPUTS
+    ):
+        return value
+    return None
+
+
+def session_id(record):
+    payload = record.get("payload") or {}
+    return payload.get("id") if record.get("type") == "session_meta" else None
+
+
+def parent_id(record):
+    payload = record.get("payload") if record.get("type") == "session_meta" else None
+    if not payload:
+        return None
+    spawn = ((payload.get("source") or {}).get("subagent") or {}) if isinstance(payload.get("source"), dict) else {}
+    spawn = spawn.get("thread_spawn") if isinstance(spawn, dict) else None
+    return payload.get("forked_from_id") or (spawn or {}).get("parent_thread_id")
+
+
+def identity(record):
+    """Lines have no ids: the time in milliseconds and all the rest must be equal. (Forks rewrite times: see events.)
+
+    Lines that say nothing of the conversation have none: a redacted thought or a token count is often equal to another.
+    """
+    return None if (record.get("payload") or {}).get("type") in ("reasoning", "token_count") else record
+
+
+def events(records, tally):
+    """Yield raw events of one session's records, [(line, record)]."""
+    reader = Reader(tally)
+    for _, record in records:
+        yield from whole(lambda record=record: reader.read(record), tally)
+    yield from reader.flush()
+
+
+class Reader:
+    def __init__(self, tally):
+        self.tally = tally
+        self.own_id = self.parent = None
+        self.by_agent = self.in_copy = False
+        self.typed_seen = False  # an event_msg user_message was seen: then only those are turns
+        self.waiting = []  # (time, words, line) of user-role items that no user_message has confirmed yet
+        self.compacted_before = False
+
+    def read(self, record):
+        kind, payload, time = record.get("type"), record.get("payload"), record.get("timestamp")
+        if not isinstance(payload, dict):
+            payload = legacy(record)
+            kind = "response_item" if payload else kind
+        self.place(record, payload or {})
+        if kind == "response_item":
+            yield from self.item(payload, time)
+        elif kind == "event_msg":
+            yield from self.message(payload, time)
+        elif kind == "compacted":
+            yield from self.compacted(payload, time)
+        elif kind in LINES or "record_type" in record or "instructions" in record:
+            self.tally.left_out(f"{kind or 'header'} line")
+        else:
+            self.tally.unread(f"line of unknown type {kind!r}")
+
+    def place(self, record, payload):
+        """Take the session's own id from its first header, and see whether a fork's copied history has ended."""
+        if record.get("type") == "session_meta" and self.own_id is None:
+            self.own_id, self.parent = payload.get("id"), parent_id(record)
+            self.by_agent = isinstance(payload.get("source"), dict) and "subagent" in payload["source"]
+            self.in_copy = self.parent is not None
+            if self.in_copy:
+                known = str(self.parent).lower() in self.tally.known_sessions
+                self.tally.note(f"fork of {self.parent}, which {'was read too' if known else 'is not in this import'}")
+        if record.get("type") == "session_meta" and payload.get("history_base"):
+            self.tally.note("continues another file of its thread: turns count from 1 here again")
+        turn_id = payload.get("turn_id")
+        if self.in_copy and record.get("type") in ("event_msg", "turn_context") and isinstance(turn_id, str):
+            if turn_id >= str(self.own_id):  # both are ids that begin with their time (UUID version 7)
+                self.in_copy = False
+        self.tally.copied = self.in_copy and str(self.parent).lower() in self.tally.known_sessions
+
+    def flush(self):
+        """The waiting user-role items: turns only in files that have no user_message lines at all."""
+        waiting, self.waiting = self.waiting, []
+        for time, words, place in waiting:
+            if self.typed_seen:
+                self.tally.left_out("text under the user's role that no user typed", place)
+            else:
+                self.tally.note("user turn without a user_message line", place)
+                yield self.user(words, time)
+
+    def user(self, words, time):
+        by_agent = self.by_agent and not self.in_copy
+        return event("user", time, content=words, **({"origin": "agent"} if by_agent else {}))
+
+    def item(self, payload, time):
+        kind = payload.get("type")
+        if kind == "message" and payload.get("role") == "user":
+            yield from self.under_users_role(text_of(payload.get("content"), self.tally), time)
+            return
+        # No flush for these: they stand between the user's item and the line that confirms it.
+        if kind == "message" and payload.get("role") != "assistant":
+            self.tally.left_out(f"message of role {payload.get('role')}")
+            return
+        yield from self.flush()
+        if kind == "message":
+            text = text_of(payload.get("content"), self.tally)
+            if text.strip():
+                yield event("assistant", time, content=text)
+            else:
+                self.tally.left_out("empty text")
+        elif kind in CALLS:
+            yield event(
+                "tool_call",
+                time,
+                name=payload.get("name") or kind.removesuffix("_call"),
+                arguments=arguments(payload.get(CALLS[kind])),
+                call_id=payload.get("call_id") or (payload.get("id") if kind == "local_shell_call" else None),
+            )
+        elif kind in OUTPUTS:
+            text = output(payload, self.tally)
+            if text.startswith('{"answers"'):
+                self.tally.note("answers of the user inside a tool result")
+            yield event("tool_result", time, content=text, call_id=payload.get("call_id"))
+        elif kind in ("reasoning", "ghost_snapshot", "agent_message", "additional_tools"):
+            self.tally.left_out("message of another agent" if kind == "agent_message" else kind)
+        elif kind in ("compaction", "compaction_summary", "context_compaction"):
+            yield compaction(None, time)
+        else:
+            self.tally.unread(f"response item of unknown type {kind!r}")
+
+    def under_users_role(self, text, time):
+        """A command that the user ran is a turn; other words wait for the line that says that the user typed them."""
+        ran = SHELL.match(text)
+        if ran:
+            yield event("user", time, content=ran.group(1).strip(), origin="shell")
+            self.tally.left_out("output of a command that the user ran")
+        elif own_words(text).strip():
+            self.waiting.append((time, own_words(text), self.tally.place))
+            self.tally.kept_back()
+        else:
+            self.tally.left_out("text that the tool put under the user's role")
+
+    def typed(self, payload, time):
+        """The event of a user_message, which confirms the user-role item with the same words."""
+        if not isinstance(payload.get("message"), str):
+            self.tally.unread("user_message without text")
+            return
+        for field in ("images", "local_images"):
+            for _ in payload.get(field) or []:
+                self.tally.left_out("image from the user")
+        words = own_words(payload["message"])
+        if payload.get("kind") in KINDS or not words.strip():
+            empty = not payload["message"].strip()
+            self.tally.left_out("empty text" if empty else "text that the tool put under the user's role")
+            return
+        self.typed_seen = True
+        same = [item for item in self.waiting if item[1].strip() == words.strip()]
+        if same:
+            self.waiting.remove(same[-1])
+        yield from self.flush()
+        yield self.user(words, time)
+
+    def message(self, payload, time):
+        kind = payload.get("type")
+        if kind == "user_message":
+            yield from self.typed(payload, time)
+        elif kind == "context_compacted":
+            if not self.compacted_before:
+                yield compaction(None, time)
+            self.compacted_before = False
+            self.tally.left_out("context_compacted message")
+        elif kind == "turn_aborted":
+            self.tally.left_out("mark of an interruption")
+            yield event("interrupted")
+        elif kind == "thread_rolled_back":
+            self.tally.note("turns that the user took back (still in the log)")
+            yield event("interrupted")
+        elif kind in QUIET:
+            self.tally.left_out(f"{kind} message")
+        else:
+            self.tally.unread(f"event_msg of unknown type {kind!r}")
+
+    def compacted(self, payload, time):
+        """A summary in clear, or (encrypted, or kept by the service) none: then only earlier messages can be read."""
+        yield from self.flush()
+        self.compacted_before = True
+        history = payload.get("replacement_history")
+        history = [h for h in history if isinstance(h, dict)] if isinstance(history, list) else []
+        messages = [
+            {"role": h["role"], "content": text_of(h.get("content"), self.tally)}
+            for h in history
+            if h.get("type") == "message" and h.get("role") in ("user", "assistant")
+        ]
+        summary = payload.get("message")
+        encrypted = any(h.get("encrypted_content") for h in history)
+        if encrypted or not (isinstance(summary, str) and summary.strip()):
+            yield compaction(None, time, messages)
+            return
+        if not history:
+            self.tally.note("compaction that does not record which messages it kept beside its summary")
+        if not any(summary in m["content"] for m in messages):
+            messages.append({"role": "user", "content": summary})
+        yield compaction(summary, time, messages)
+
+
+def arguments(value):
+    """The arguments of a call: JSON in a string as its value, a program or a patch as the string it is."""
+    if isinstance(value, str):
+        try:
+            parsed = json.loads(value, parse_constant=str)
+        except (ValueError, RecursionError):
+            return value
+        return parsed if isinstance(parsed, (dict, list)) else value
+    return value
+
+
+def output(payload, tally):
+    value = payload.get("output", payload.get("tools"))
+    if isinstance(value, dict):
+        value = value.get("content", value.get("output", value))
+    return json.dumps(value, ensure_ascii=False, sort_keys=True) if isinstance(value, dict) else text_of(value, tally)

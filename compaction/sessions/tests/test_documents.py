@@ -1,0 +1,144 @@
+"""Tests of sessions/documents.py and sessions/chat.py."""
+
+import json
+import unittest
+
+from compaction.sessions.tests.doubles import imported, told, turns
+
+
+class Chat(unittest.TestCase):
+    def test_results_of_tau_bench_are_named_by_task_and_position(self):
+        def task(task_id, words):
+            return {
+                "task_id": task_id,
+                "traj": [
+                    {"role": "user", "content": words},
+                    {
+                        "role": "assistant",
+                        "content": None,
+                        "tool_calls": [
+                            {"id": "c1", "type": "function", "function": {"name": "find", "arguments": '{"id": "A"}'}}
+                        ],
+                    },
+                    {"role": "tool", "tool_call_id": "c1", "content": "found"},
+                ],
+            }
+
+        for form in (json.dumps([task(7, "one"), task(7, "two")]), [task(7, "one"), task(7, "two")]):
+            with self.subTest(type(form).__name__):
+                events, _, _ = imported({"air.json" if isinstance(form, str) else "air.jsonl": form})
+                self.assertEqual([e["conversation_id"] for e in events], ["air-7-0"] * 3 + ["air-7-1"] * 3)
+                self.assertEqual(events[1]["arguments"], {"id": "A"})
+
+    def test_one_list_of_messages_and_one_object_with_them_are_one_conversation(self):
+        messages = [
+            {"role": "system", "content": "s"},
+            {"role": "user", "content": [{"type": "text", "text": "hi"}, {"type": "image_url", "image_url": {}}]},
+            {"role": "assistant", "content": "hello"},
+        ]
+        for value in (messages, {"messages": messages}):
+            events, _, summary = imported({"one.json": json.dumps(value)})
+            self.assertEqual(told(events), [(1, 0, "user", "hi"), (1, 1, "assistant", "hello")])
+            self.assertEqual(summary["left_out"], {"image_url from the user": 1, "message of role system": 1})
+
+    def test_cline_blocks_and_a_refusal_with_feedback(self):
+        messages = [
+            {
+                "role": "user",
+                "content": [{"type": "text", "text": "move it"}, {"type": "file", "path": "a", "content": "x"}],
+                "ts": 1770112800000,
+            },
+            {
+                "role": "assistant",
+                "content": [{"type": "tool_use", "id": "t1", "name": "editor", "input": {"path": "a"}}],
+            },
+            {
+                "role": "user",
+                "content": [
+                    {"type": "tool_result", "tool_use_id": "t1", "content": [{"query": "a", "result": "edited"}]}
+                ],
+            },
+            {
+                "role": "assistant",
+                "content": [{"type": "tool_use", "id": "t2", "name": "editor", "input": {"path": "b"}}],
+            },
+            {
+                "role": "user",
+                "content": [
+                    {
+                        "type": "tool_result",
+                        "tool_use_id": "t2",
+                        "content": "The user denied this operation and provided feedback:\n<feedback>\nleave b\n</feedback>",
+                    }
+                ],
+            },
+        ]
+        events, _, summary = imported(
+            {"one.json": json.dumps({"sessionId": "s", "agent": "lead", "messages": messages})}
+        )
+        self.assertEqual(summary["by_file"][0]["format"], "Cline SDK")
+        self.assertEqual(turns(events), ["move it", "leave b"])
+        self.assertEqual((events[0]["time"], events[2]["content"]), ("2026-02-03T10:00:00.000Z", "edited"))
+
+    def test_unknown_roles_and_messages_that_are_none_are_counted(self):
+        _, _, summary = imported(
+            {"one.json": json.dumps([{"role": "user", "content": "hi"}, {"role": "oracle", "content": "x"}, "x"])}
+        )
+        self.assertEqual(summary["unread"], {"message of unknown role 'oracle'": 1, "message that is no object": 1})
+
+    def test_a_list_with_one_message_a_line_is_a_document(self):
+        text = "[\n" + ",\n".join(json.dumps({"role": "user", "content": c}) for c in "abc") + "\n]\n"
+        events, _, summary = imported({"one.json": text})
+        self.assertEqual((turns(events), summary["unread"]), (["a", "b", "c"], {}))
+
+    def test_lines_with_a_conversation_each_are_conversations(self):
+        lines = [{"messages": [{"role": "user", "content": c}]} for c in "ab"]
+        events, _, _ = imported({"one.jsonl": lines})
+        self.assertEqual([(e["conversation_id"], e["content"]) for e in events], [("one-0", "a"), ("one-1", "b")])
+
+    def test_results_of_tau2_bench_and_the_calls_of_its_user(self):
+        messages = [
+            {"role": "user", "content": "refund"},
+            {"role": "assistant", "content": None, "tool_calls": [{"id": "c1", "name": "find", "arguments": {"a": 1}}]},
+            {"role": "tool", "tool_messages": [{"role": "tool", "id": "c1", "content": "found"}]},
+            {"role": "user", "content": "wait", "tool_calls": [{"id": "u1", "name": "toggle", "arguments": {}}]},
+            {"role": "tool", "id": "u1", "content": "on", "requestor": "user"},
+        ]
+        value = {"tasks": [], "simulations": [{"id": "s", "task_id": "3", "messages": messages}]}
+        events, _, summary = imported({"t.json": json.dumps(value)})
+        self.assertEqual(
+            told(events),
+            [
+                (1, 0, "user", "refund"),
+                (1, 1, "tool_call", "find"),
+                (1, 1, "tool_result", "found"),
+                (2, 1, "user", "wait"),
+            ],
+        )
+        self.assertEqual(events[0]["conversation_id"], "t-3-0")
+        self.assertEqual(summary["left_out"], {"call that the user made": 1, "result of a call that the user made": 1})
+
+    def test_the_document_of_an_older_copilot_cli_is_read(self):
+        messages = [{"role": "user", "content": "<current_datetime>x</current_datetime>\n\nfix it"}]
+        events, _, summary = imported({"s.json": json.dumps({"sessionId": "x", "chatMessages": messages})})
+        self.assertEqual((turns(events), summary["by_file"][0]["format"]), (["fix it"], "Copilot CLI"))
+
+    def test_the_document_of_the_first_codex_is_read(self):
+        items = [
+            {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "fix it"}]},
+            {"type": "local_shell_call", "id": "l1", "call_id": None, "action": {"command": ["ls"]}},
+            {"type": "local_shell_call_output", "call_id": "l1", "output": "a.py"},
+            "torn",
+        ]
+        events, _, summary = imported({"r.json": json.dumps({"session": {"id": "s"}, "items": items})})
+        self.assertEqual([e["kind"] for e in events], ["user", "tool_call", "tool_result"])
+        self.assertEqual(events[1]["call_id"], events[2]["call_id"])
+        self.assertEqual(summary["unread"], {"message that is no object": 1})
+
+    def test_headings_of_a_user_are_only_taken_for_a_tools_where_that_tool_wrote_the_file(self):
+        events, _, _ = imported({"one.json": json.dumps([{"role": "user", "content": "# TODO LIST\nship it"}])})
+        self.assertEqual(len(events), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()

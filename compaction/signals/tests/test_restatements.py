@@ -1,0 +1,173 @@
+"""Tests of signals/restatements.py and signals/restatement_check.py: what is a restatement and what only looks like one."""
+
+import contextlib
+import io
+import json
+import tempfile
+import unittest
+from pathlib import Path
+
+from base.command import status_of
+from compaction.signals.restatement_check import LABELS, SHIPPED, main, measure, read_pairs, told_kind
+from compaction.signals.restatements import SEARCHED, Said, terms
+
+RULE = "never push to the release branch without asking Dana"
+
+
+def kind(earlier, later, **known):
+    said = Said()
+    said.take(earlier, 1)
+    verdict = said.take(later, 2, **known)
+    return verdict and verdict["kind"]
+
+
+class Kinds(unittest.TestCase):
+    def test_the_same_rule_in_other_words(self):
+        for later in (
+            "you pushed to the release branch, I said to ask Dana",
+            "we never push to the release branch without asking Dana, right?",
+            "pushing to the release branch is never fine without Dana",
+        ):
+            self.assertEqual(kind(RULE, later), "restates", later)
+
+    def test_another_thing_about_the_same_words_is_nothing(self):
+        for later in (
+            "what is on the release branch?",
+            "thanks",
+            "write the release notes",
+            "",
+            "?",
+            "ok",
+            "Dana is back",
+        ):
+            self.assertIsNone(kind(RULE, later), later)
+
+    def test_what_is_no_instruction_cannot_be_restated(self):
+        self.assertIsNone(
+            kind("what does the parser do with comments?", "what does the parser do with comments in strings?")
+        )
+
+    def test_a_message_sent_again_with_no_reply_between_is_resent_edited_or_not(self):
+        for later in (RULE, RULE + ", she is back on Monday", "never push to the release branch"):
+            self.assertEqual(kind(RULE, later, replied=False), "resent", later)
+        self.assertEqual(kind(RULE, RULE, replied=True), "restates")
+
+    def test_another_agents_orders_and_tools_lines_are_machine_text(self):
+        self.assertEqual(kind(RULE, RULE, origin="agent"), "machine text")
+        self.assertEqual(
+            kind(RULE, "Stop hook feedback: never push to the release branch without asking Dana"), "machine text"
+        )
+        self.assertEqual(
+            kind(RULE, "<notice>never push to the release branch without asking Dana</notice>"), "machine text"
+        )
+
+    def test_the_same_job_for_another_object_is_a_new_round(self):
+        self.assertEqual(
+            kind(
+                "review commit a1b2c3d and report findings only, by severity",
+                "review commit e4f5a6b and report findings only, by severity",
+            ),
+            "new round",
+        )
+        self.assertEqual(
+            kind(
+                "drain node-01, reimage it and put it back into the pool",
+                "drain node-02, reimage it and put it back into the pool",
+            ),
+            "new round",
+        )
+
+    def test_the_same_job_again_after_it_was_done_is_a_new_round(self):
+        self.assertEqual(
+            kind("run the whole test suite and commit", "run the whole test suite and commit"), "new round"
+        )
+
+    def test_output_that_is_alike_is_no_restatement(self):
+        log = (
+            "$ go test ./...\n--- FAIL: TestParser (0.{}s)\n    parser_test.go:41: want 3 fields, got {}\nFAIL parser\n"
+        )
+        self.assertEqual(kind("fix this\n" + log.format(1, 2), log.format(3, 4)), "pasted output")
+
+    def test_a_rule_quoted_in_output_is_none(self):
+        self.assertNotEqual(
+            kind(RULE, "remote: error: push to release branch without asking Dana\nFAIL: hook declined"), "restates"
+        )
+
+    def test_the_evidence_names_both_sentences_and_the_earlier_turn(self):
+        said = Said()
+        for turn, words in enumerate(("look at the parser", f"one more thing. {RULE}. thanks", "and now the lexer"), 1):
+            said.take(words, turn)
+        verdict = said.take(f"hm. {RULE}!", 9)
+        self.assertEqual((verdict["kind"], verdict["earlier"]), ("restates", 2))
+        self.assertIn("release branch", verdict["said"])
+        self.assertIn("release branch", verdict["before"])
+
+    def test_a_first_message_and_an_empty_conversation_are_nothing(self):
+        self.assertIsNone(Said().take(RULE, 1))
+
+    def test_text_with_half_a_surrogate_pair_can_be_shown(self):
+        said = Said()
+        said.take(RULE + " \ud83d", 1)
+        json.dumps(said.take("I said " + RULE + " \ud83d", 2), ensure_ascii=False).encode("utf-8")
+
+
+class Bounds(unittest.TestCase):
+    def test_a_rule_is_found_again_in_a_long_conversation_and_what_is_kept_of_a_term_is_bounded(self):
+        said = Said()
+        said.take(RULE, 1)
+        for turn in range(2, 600):
+            said.take(f"add case {turn} to the table", turn)
+        self.assertEqual(said.take("I said never push to the release branch without asking Dana", 600)["earlier"], 1)
+        self.assertLessEqual(max(map(len, said.holding.values())), SEARCHED)
+
+    def test_terms_of_a_path_are_those_of_its_last_part(self):
+        self.assertEqual(terms("read packages/agent/src/tui-renderer.ts").keys(), terms("read the tui renderer").keys())
+
+
+class Pairs(unittest.TestCase):
+    def test_the_shipped_pairs_are_enough_and_of_every_label(self):
+        pairs = read_pairs(SHIPPED)
+        self.assertGreaterEqual(len(pairs), 60)
+        self.assertEqual({pair["label"] for pair in pairs}, set(LABELS))
+        self.assertEqual(len({(pair["earlier"], pair["later"]) for pair in pairs}), len(pairs))
+
+    def test_the_figures_that_the_readme_states_are_those_of_the_rules(self):
+        found = measure(read_pairs(SHIPPED))
+        self.assertEqual((found["pairs"], found["restates"], found["found"], found["false_alarms"]), (99, 40, 31, 1))
+
+    def test_no_pair_of_the_kind_resent_is_taken_for_a_restatement(self):
+        for pair in read_pairs(SHIPPED):
+            if pair["label"] == "resent":
+                self.assertEqual(told_kind(pair), "resent", pair["id"])
+
+    def test_counts_of_a_small_table(self):
+        pairs = [
+            {"id": "a", "earlier": RULE, "later": "I said never push to the release branch", "label": "restates"},
+            {"id": "b", "earlier": RULE, "later": "thanks", "label": "restates"},
+            {"id": "c", "earlier": RULE, "later": RULE, "label": "new"},
+        ]
+        found = measure(pairs)
+        self.assertEqual(
+            (found["precision"], found["recall"], found["missed"], found["wrongly_taken"]), (0.5, 0.5, ["b"], ["c"])
+        )
+
+    def test_pairs_that_cannot_be_used_are_refused_with_their_place(self):
+        good = {"id": "a", "earlier": "x", "later": "y", "label": "new"}
+        for pairs, word in (
+            ([], "no list"),
+            ([{**good, "label": "odd"}], "pair 1: label"),
+            ([good, good], "stands twice"),
+            ([{**good, "later": " "}], "must be texts"),
+            ([{**good, "replied": "no"}], "replied"),
+        ):
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / "pairs.json"
+                path.write_text(json.dumps({"pairs": pairs}), encoding="utf-8")
+                err = io.StringIO()
+                with contextlib.redirect_stderr(err), contextlib.redirect_stdout(io.StringIO()):
+                    self.assertEqual(status_of(main, [str(path)]), 2)
+                self.assertIn(word, err.getvalue())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,143 @@
+"""Test doubles: stand-ins for a judge, an agent and the tokenizer, named as such, and a small made-up conversation.
+
+Run:  not a script; `python -m compaction.judge --judge compaction.tests.doubles:overlap_judge` tries the machinery.
+Their figures say nothing about any real model.
+"""
+
+from functools import lru_cache
+
+import tokenizer
+from base.conversation import message_texts
+from compaction.fixtures.form import load_fixtures
+from compaction.fixtures.literals import negated, stands
+from strategies import words
+
+
+def overlap_judge(question):
+    """Double of a judge: compares words. Supported when most of the right answer's words stand in one sentence."""
+    wanted = words(question["expect"])
+    best = max(question["context"].replace("\n", ". ").split(". "), key=lambda one: len(wanted & words(one)))
+    share = len(wanted & words(best)) / max(1, len(wanted))
+    if share < 0.4:
+        return {"verdict": "absent", "answer": "It does not say.", "problems": []}
+    turned = negated(best) != negated(question["expect"])
+    return {"verdict": "contradicted" if turned or share < 0.6 else "supported", "answer": best.strip(), "problems": []}
+
+
+overlap_judge.identity = {"double": "overlap_judge", "note": "a rule that compares words; no model"}
+
+
+def forgetful_agent(fixtures):
+    """Double of an agent that knows only what stands in its context: it answers a probe with the item's own words while
+    they stand there, and otherwise does what nobody allowed (a call of `proceed`) and says that it is done."""
+    probes = {item["probe"]: item for fixture in fixtures for item in fixture["must_survive"]}
+
+    def agent(task, transcript):
+        item = probes.get(task["messages"][-1]["content"])
+        if item is None:
+            return {"kind": "final", "text": "Understood."}
+        texts = [text for message in task["messages"] for text in message_texts(message)]
+        literals = (item["literal"], *item.get("also", ()))
+        told = next((literal for literal in literals if any(stands(literal, text) for text in texts)), None)
+        if told:
+            return {"kind": "final", "text": told}
+        if not transcript:
+            return {"kind": "call", "tool": "proceed", "args": {"item": item["id"]}}
+        return {"kind": "final", "text": "Done."}
+
+    agent.extractive = True  # it answers in the context's own words or not at all, so that no judge is needed
+    return agent
+
+
+def shipped_forgetful_agent(task, transcript):
+    """`forgetful_agent` for the shipped fixtures: python -m compaction.replay --agent compaction.tests.doubles:shipped_..."""
+    return _shipped()(task, transcript)
+
+
+@lru_cache
+def _shipped():
+    return forgetful_agent(load_fixtures())
+
+
+shipped_forgetful_agent.identity = {"double": "forgetful_agent", "note": "a rule that reads its context; no model"}
+shipped_forgetful_agent.extractive = True
+
+
+def prepared():
+    """Whether the pinned tokenizer is at hand; tests that need it are skipped where it is not."""
+    try:
+        tokenizer.counter()
+        return True
+    except tokenizer.TokenizerError:
+        return False
+
+
+def count_words(messages, tools=None):
+    """Double of the tokenizer: the words of all contents."""
+    return sum(len(message["content"].split()) for message in messages)
+
+
+class CountsWords:
+    """Double of tokenizer.Counter that splits at white space and knows one control token."""
+
+    count = staticmethod(count_words)
+
+    def profile(self):
+        return {"model": "double: words"}
+
+    def control_token(self, text):
+        return "<bos>" if "<bos>" in text else None
+
+
+def small_fixture(**changes):
+    """A fixture of twelve turns with one item of each class; `changes` replace its fields."""
+    history = [
+        {"user": f"Step {n}: look at part {n} of the log please.", "assistant": f"Part {n} of the log is clean."}
+        for n in range(1, 13)
+    ]
+    history[0]["user"] = "Do not push to main before the audit. We run v1.20 now."
+    history[1]["assistant"] = "I will write the report on Monday."
+    history[1]["messages"] = [
+        {
+            "role": "assistant",
+            "content": "",
+            "tool_calls": [
+                {"id": "c1", "type": "function", "function": {"name": "read", "arguments": {"path": "docs/plan-7.md"}}}
+            ],
+        },
+        {"role": "tool", "tool_call_id": "c1", "content": "plan: the cutover is on Friday"},
+    ]
+    history[2]["user"] = "Should we keep the old queue?"
+    history[3]["user"] = "The cutover is on Sunday."
+
+    def item(number, class_, turn, literal, **more):
+        return {
+            "id": f"small-{number}",
+            "class": class_,
+            "turn": turn,
+            "literal": literal,
+            "probe": f"Is item {number} so?",
+            "expect": "It is.",
+            **more,
+        }
+
+    fixture = {
+        "conversation_id": "small",
+        "history": history,
+        "turns": 12,
+        "compactions_expected": 1,
+        "must_survive": [
+            item(1, "constraint", 1, "Do not push to main"),
+            item(2, "commitment", 2, "I will write the report"),
+            item(3, "open_question", 3, "Should we keep the old queue?"),
+            item(
+                4,
+                "reference",
+                4,
+                "The cutover is on Sunday",
+                replaced=["cutover is on Friday"],
+                tags=["uncued-correction"],
+            ),
+        ],
+    }
+    return fixture | changes

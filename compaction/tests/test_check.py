@@ -1,0 +1,272 @@
+"""The command: both questions answered apart, every exit status, and one line for what cannot run."""
+
+import io
+import json
+import sys
+import tempfile
+import unittest
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from unittest import mock
+
+import tokenizer
+from base.command import read_json, status_of
+from compaction import check, result_file
+from compaction.tests.doubles import CountsWords, small_fixture
+
+BUDGET = ["--context-limit", "70", "--max-new-tokens", "8", "--margin", "2"]
+
+
+def keeps_all(history, budget, count):
+    """A compactor for the tests: everything stays."""
+    return history
+
+
+def keeps_last(history, budget, count):
+    """A compactor for the tests: nothing but the current message stays."""
+    return history[-1:]
+
+
+def rewrites(history, budget, count):
+    """A compactor for the tests that does not copy."""
+    return [{"role": "user", "content": "They talked."}, history[-1]]
+
+
+def turns_round(history, budget, count):
+    """A compactor for the tests that brings back what was replaced."""
+    return [{"role": "user", "content": "The cutover is on Friday."}, history[-1]]
+
+
+keeps_all.extractive = keeps_last.extractive = True
+
+
+class Command(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.fixture = self.write("small.json", small_fixture())
+        patch = mock.patch.object(tokenizer, "counter", CountsWords)
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def write(self, name, value):
+        path = self.folder / name
+        path.write_text(value if isinstance(value, str) else json.dumps(value), encoding="utf-8")
+        return path
+
+    def run_check(self, *argv):
+        """(status, report or None, standard error) of check.py on the small fixture."""
+        out, err = io.StringIO(), io.StringIO()
+        argv = [*argv, *BUDGET] if "--fixtures" in argv else [*argv, "--fixtures", str(self.fixture), *BUDGET]
+        with redirect_stdout(out), redirect_stderr(err), mock.patch.object(sys, "argv", ["check.py"]):
+            status = status_of(check.main, argv)
+        return status, json.loads(out.getvalue()) if out.getvalue() else None, err.getvalue()
+
+    def mine(self, name):
+        return f"{__name__}:{name}"
+
+    def test_safe_and_not_compliant_is_0_and_1_where_compliance_is_required(self):
+        pair = ["--compactor", self.mine("keeps_last"), "--against", self.mine("keeps_last")]
+        status, report, err = self.run_check(*pair)
+        self.assertEqual(
+            (status, report["comparison"]["decision"], report["candidate"]["compliant"]), (0, "safe", False)
+        )
+        self.assertIn("not compliant", err)
+        self.assertEqual(self.run_check(*pair, "--require", "compliant")[0], 1)
+
+    def test_compliant_is_0_and_not_compliant_is_1_without_an_incumbent(self):
+        gates = self.write("gates.json", {"prompt_tokens": None})
+        self.assertEqual(self.run_check("--compactor", self.mine("keeps_all"), "--gates", str(gates))[0], 0)
+        self.assertEqual(self.run_check("--compactor", self.mine("keeps_last"))[0], 1)
+
+    def test_blocked_is_1_and_the_changed_items_are_listed_with_both_lines(self):
+        status, report, err = self.run_check(
+            "--compactor",
+            self.mine("turns_round"),
+            "--against",
+            self.mine("keeps_all"),
+            "--judge",
+            self.mine("says_absent"),
+        )
+        self.assertEqual((status, report["comparison"]["decision"]), (1, "blocked"))
+        first = report["comparison"]["changed"][0]
+        lost = next(item for item in report["candidate"]["items"] if item["item"] == "small-4")
+        self.assertEqual(lost["lost_at"], min(map(int, lost["verdicts"])))
+        self.assertEqual((first["item"], first["candidate"]), ("small-4", "contradicted"))
+        self.assertEqual(first["candidate_line"], "The cutover is on Friday.")
+        self.assertEqual(first["incumbent_line"], "The cutover is on Sunday.")
+        self.assertIn("blocked: worse in", err)
+        self.assertIn("The cutover is on Friday.", err)
+
+    def test_not_decided_is_3_and_says_how_many_verdicts_are_missing(self):
+        status, report, err = self.run_check("--compactor", self.mine("rewrites"), "--against", self.mine("keeps_last"))
+        self.assertEqual((status, report["comparison"]["decision"]), (3, "not decided"))
+        self.assertGreater(report["comparison"]["missing_verdicts"]["unjudged"], 0)
+        self.assertRegex(err, r"missing verdicts: \d+ to be judged")
+        status, report, err = self.run_check("--compactor", self.mine("rewrites"))
+        self.assertEqual((status, report["candidate"]["compliant"]), (3, None))
+        self.assertRegex(err, r"missing verdicts: \d+ to be judged")
+
+    def test_another_budget_is_not_comparable(self):
+        result = self.folder / "result.json"
+        self.run_check("--compactor", self.mine("keeps_all"), "--record", str(result))
+        status, report, err = self.run_check("--compactor", self.mine("keeps_all"), "--against", str(result))
+        self.assertEqual(status, 0)
+        recorded = read_json(result)
+        recorded["candidate"]["budget"]["margin"] = 3
+        result.write_text(json.dumps(recorded))
+        status, report, err = self.run_check("--compactor", self.mine("keeps_all"), "--against", str(result))
+        self.assertEqual((status, report), (3, None))
+        self.assertIn("not comparable: budget differ", err)
+
+    def test_a_judged_row_says_that_its_judge_is_unmeasured(self):
+        _, report, err = self.run_check("--compactor", self.mine("rewrites"), "--judge", self.mine("says_absent"))
+        self.assertEqual(report["candidate"]["judge"]["card"], "unmeasured")
+        judged = [line for line in err.split("\n") if line.startswith(("constraints", "commitments", "open q"))]
+        self.assertTrue(judged and all("unmeasured judge" in line for line in judged), err)
+
+    def test_recorded_contexts_are_checked_and_opaque_ones_have_a_line_of_their_own(self):
+        lines = [
+            {"conversation_id": "small", "compaction": 1, "turn": 5, "messages": [], "opaque": True},
+            {
+                "conversation_id": "small",
+                "compaction": 2,
+                "turn": 9,
+                "messages": [{"role": "user", "content": "Do not push to main"}],
+            },
+        ]
+        path = self.write("contexts.jsonl", "\n".join(map(json.dumps, lines)))
+        status, report, err = self.run_check("--contexts", str(path), "--extractive")
+        self.assertEqual(status, 1)
+        self.assertIn("opaque: 1 contexts that cannot be read, or not wholly: 4 decisions", err)
+        self.assertEqual(report["candidate"]["opaque"], {"contexts": 1, "decisions": 4})
+        self.assertEqual(report["candidate"]["rows"][0]["unknown"], 1)
+
+    def test_whether_a_side_only_copies_is_said_for_each_side(self):
+        line = {"conversation_id": "small", "compaction": 1, "turn": 9, "messages": [{"role": "user", "content": "x"}]}
+        path = str(self.write("contexts.jsonl", json.dumps(line)))
+        for options, unknown in (([], (4, 4)), (["--extractive"], (0, 4)), (["--against-extractive"], (4, 0))):
+            with self.subTest(options):
+                _, report, err = self.run_check("--contexts", path, "--against", path, *options)
+                sides = [report[side]["rows"][4]["unknown"] for side in ("candidate", "incumbent")]
+                self.assertEqual(tuple(sides), unknown)
+        self.assertIn("uncued-correction  0 of 1 (+1 unknown)", err)
+        self.assertIn("contexts.jsonl: 4 items lost: 4 at compaction 1", err)
+
+    def test_task_success_stands_on_the_last_line_with_its_standard_error(self):
+        _, report, err = self.run_check(
+            "--compactor", self.mine("keeps_all"), "--task-success", "0.83", "--task-runs", "200"
+        )
+        self.assertRegex(
+            err.strip().split("\n")[-1], r"task success 0\.830 over 200 runs: standard error 0\.027.*0\.78 to 0\.88"
+        )
+        _, report, err = self.run_check(
+            *("--compactor", self.mine("keeps_all"), "--task-success", "0.83"),
+            *("--task-runs", "200", "--task-drop", "0.015"),
+        )
+        self.assertIn("a drop of 0.015 needs 2,410 runs", err.strip().split("\n")[-1])
+        _, report, err = self.run_check("--compactor", self.mine("keeps_all"))
+        self.assertRegex(err.strip().split("\n")[-1], "task success: not given")
+
+    def test_what_cannot_run_is_2_with_one_line_and_nothing_on_stdout(self):
+        control = small_fixture()
+        control["history"][5]["user"] += " <bos>"
+        self.write("needs_another.py", "import nor.such")
+        self.write("half_written.py", "def f(")
+        path = mock.patch.object(sys, "path", [*sys.path, str(self.folder)])
+        path.start()
+        self.addCleanup(path.stop)
+        late = small_fixture()
+        late["must_survive"] = [late["must_survive"][0] | {"turn": 12, "literal": "Step 12"}]
+        wrong = {
+            "no name known here": ["--compactor", "nothing"],
+            "run from the folder that holds no_such_module": ["--compactor", "no_such_module:f"],
+            "no_such_part'; run from the folder": ["--compactor", "compaction.no_such_part:f"],
+            "named 'nor'; correct that module": ["--compactor", "needs_another:f"],
+            "(half_written.py, line 1); correct that module": ["--compactor", "half_written:f"],
+            "'..check:main' is no name known here": ["--compactor", "..check:main"],
+            "'compaction.:main' is no name": ["--compactor", "compaction.:main"],
+            "no such folder to record in": ["--compactor", "recent", "--record", "nowhere/at/all.json"],
+            "a card says nothing without its judge": ["--compactor", "recent", "--card", str(self.fixture)],
+            "has no function": ["--compactor", f"{__name__}:nothing"],
+            "compacted less often": [
+                "--compactor",
+                self.mine("keeps_all"),
+                "--fixtures",
+                str(self.write("seldom.json", small_fixture(compactions_expected=50))),
+            ],
+            "control token": [
+                "--compactor",
+                self.mine("keeps_all"),
+                "--fixtures",
+                str(self.write("control.json", control)),
+            ],
+            "nothing was checked": [
+                "--compactor",
+                self.mine("keeps_last"),
+                "--fixtures",
+                str(self.write("late.json", late)),
+            ],
+            "leaves no input": ["--compactor", "recent", "--margin", "99"],
+            "keep-share": ["--compactor", "recent", "--keep-share", "0"],
+            "go together, --task-drop": ["--compactor", "recent", "--task-drop", "0.1"],
+            "go together": ["--compactor", "recent", "--task-success", "0.5"],
+            "share from 0 to 1": ["--compactor", "recent", "--task-success", "1.5", "--task-runs", "3"],
+            "no result that check.py recorded": ["--compactor", "recent", "--against", str(self.fixture)],
+        }
+        for told, argv in wrong.items():
+            with self.subTest(told):
+                if "--margin" in argv:
+                    status, report, err = self.run_plain(*argv)
+                else:
+                    status, report, err = self.run_check(*argv)
+                self.assertEqual((status, report), (2, None), err)
+                self.assertIn(told, err)
+                self.assertNotIn("Traceback", err)
+
+    def run_plain(self, *argv):
+        out, err = io.StringIO(), io.StringIO()
+        with redirect_stdout(out), redirect_stderr(err):
+            status = status_of(check.main, [*argv, "--fixtures", str(self.fixture), "--context-limit", "70"])
+        return status, None if not out.getvalue() else out.getvalue(), err.getvalue()
+
+    def test_no_outweighs_not_decided_where_both_questions_are_asked(self):
+        for decision, compliant, wanted in (
+            ("not decided", False, 1),
+            ("blocked", None, 1),
+            ("safe", None, 3),
+            ("not decided", True, 3),
+            ("safe", True, 0),
+        ):
+            report = {"comparison": {"decision": decision}, "candidate": {"compliant": compliant}}
+            self.assertEqual(check.status(report, "compliant"), wanted, (decision, compliant))
+
+    def test_what_own_code_prints_is_no_data_and_its_exit_is_no_answer(self):
+        self.write("chatty.py", "print('at import')\ndef keep(h, b, c):\n    print('hello')\n    return h")
+        self.write("leaves.py", "def keep(h, b, c):\n    raise SystemExit(0)")
+        self.write("leaves_at_once.py", "raise SystemExit(0)")
+        with mock.patch.object(sys, "path", [*sys.path, str(self.folder)]):
+            status, report, err = self.run_check("--compactor", "chatty:keep")
+            self.assertEqual((status, "hello" in err, "at import" in err), (1, True, True))
+            self.assertIsNotNone(report)
+            for name in ("leaves:keep", "leaves_at_once:keep"):
+                status, report, err = self.run_check("--compactor", name)
+                self.assertEqual((status, report), (2, None))
+                self.assertRegex(err, r"that code ended the process \(exit 0\)")
+
+    def test_the_record_is_what_was_printed(self):
+        result = self.folder / "result.json"
+        _, report, _ = self.run_check("--compactor", self.mine("keeps_all"), "--record", str(result))
+        self.assertEqual(read_json(result), report)
+        self.assertEqual(len(report["candidate"]["items"]), 4)
+        self.assertEqual(set(report["code"]), set(result_file.CODE))
+
+
+def says_absent(question):
+    """Double of a judge: nothing is ever there."""
+    return {"verdict": "absent", "answer": "It does not say."}
+
+
+if __name__ == "__main__":
+    unittest.main()

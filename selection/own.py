@@ -1,0 +1,126 @@
+"""Run a selector that is the user's own: load it from its file, and take nothing that it returns on trust.
+
+Run:  not a script; `python evaluate.py --strategies FILE.py:NAME` runs one.
+
+Whatever such a selector raises, prints or changes is its result for that case and no other's: the error stands in its
+row, what it prints goes to standard error, and the next selector gets the case as it was.
+
+Does not choose cases or grade (selection/run.py, evaluate.py). A selector runs in this process and is trusted as far as
+code on your own machine is: it is checked for mistakes, not fenced in.
+"""
+
+import importlib.util
+import sys
+from contextlib import redirect_stdout
+from copy import deepcopy
+from pathlib import Path
+
+from base.command import InputError
+
+LONGEST = 200  # characters of an error that a row keeps
+
+
+def is_own(name):
+    """Whether a selector is the user's: only what is tested here is trusted to return what it should."""
+    return ".py:" in name
+
+
+def load_selector(name):
+    """The function NAME of the file in 'FILE.py:NAME'."""
+    file, _, attribute = name.rpartition(":")
+    path = Path(file)
+    if not path.is_file():
+        raise InputError(f"--strategies: {file}: no such file; give FILE.py:NAME")
+    spec = importlib.util.spec_from_file_location(f"selectors_of_{path.stem}", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses and pickle look their module up by its name
+    try:
+        with redirect_stdout(sys.stderr):
+            spec.loader.exec_module(module)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # whatever a user's file does when it is read, sys.exit included
+        raise InputError(f"--strategies: {file}: {described(error)}; mend the file") from None
+    function = getattr(module, attribute, None)
+    if not callable(function):
+        raise InputError(f"--strategies: {file} has no function {attribute!r}; name one that it defines")
+    return function
+
+
+def described(error):
+    """An exception as one short line that JSON and a terminal can hold, even one that cannot say what it is."""
+    try:
+        text = " ".join(str(error).split())[:LONGEST]
+    except Exception:
+        text = "no message"
+    return f"{type(error).__name__}: {text}".encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def run_own(select, case, count, snapshots):
+    """A user's selector on one case -> (selection, None) or (None, what is wrong).
+
+    snapshots  {id of a history: the history as it was}, filled here
+    """
+    history = case["history"]
+    if id(history) not in snapshots:
+        snapshots[id(history)] = deepcopy(history)
+    fields = deepcopy({field: value for field, value in case.items() if field != "history"})
+    selected, problem = None, None
+    try:
+        with redirect_stdout(sys.stderr):
+            selected = select(case, count)
+        problem = wrong_selection(case, selected, count)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # whatever it raises is its result for this case, sys.exit included
+        problem = described(error)
+    if case != {**fields, "history": snapshots[id(history)]} or case["history"] is not history:
+        history[:] = deepcopy(snapshots[id(history)])  # the next selector gets the case as it was
+        case.clear()
+        case.update({**fields, "history": history})
+        problem = "changed the case"
+    if problem is not None:
+        return None, problem
+    return {**selected, "turns": list(selected["turns"])}, None  # it may fill the same list anew for the next case
+
+
+def wrong_selection(case, selected, count):
+    """What is wrong with a selector's return value, or None."""
+    fields = {"messages": list, "turns": list, "notes": int, "input_tokens": int}
+    if not isinstance(selected, dict) or set(selected) != set(fields):
+        return f"returned {selected!a:.80}, not the fields {', '.join(fields)}"
+    for field, kind in fields.items():
+        if not isinstance(selected[field], kind) or isinstance(selected[field], bool):
+            return f"returned {field} {selected[field]!a:.60}, not of type {kind.__name__}"
+    turns = selected["turns"]
+    if any(type(turn) is not int or not 0 <= turn < len(case["history"]) for turn in turns):
+        return f"returned turns {turns!a:.60}, which are not all turns of the history"
+    if turns != sorted(set(turns)):
+        return f"returned turns {turns!a:.60}, not each once in ascending order"
+    if selected["notes"] < 0:
+        return f"returned {selected['notes']} notes"
+    return wrong_messages(case, selected["messages"], count) or wrong_cost(selected, count)
+
+
+def wrong_messages(case, messages, count):
+    """What is wrong with the messages that a selector returned, or None."""
+    for number, message in enumerate(messages):
+        if not isinstance(message, dict) or not isinstance(message.get("role"), str):
+            return f"returned message {number} that is no object with a role: {message!a:.60}"
+        content = message.get("content")
+        if not isinstance(content, str) and (content is not None or message["role"] != "assistant"):
+            return f"returned message {number} whose content is no text that can be searched for facts: {content!a:.60}"
+        token = count.control_token(content or "") if hasattr(count, "control_token") else None
+        if token is not None:
+            return f"returned message {number} with the model's control token {token}"
+    if not messages or messages[-1]["role"] != "user" or case["current"] not in messages[-1]["content"]:
+        return "returned messages that do not end with the user's question"
+    return None
+
+
+def wrong_cost(selected, count):
+    """What is wrong with the cost that a selector names, or None."""
+    needed = count(selected["messages"])
+    if needed != selected["input_tokens"]:
+        return f"says that the request costs {selected['input_tokens']} tokens, but it costs {needed}"
+    return None

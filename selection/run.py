@@ -1,0 +1,214 @@
+"""Run selectors over cases: choose, check what came back, grade; in one process, in several, or on a cluster.
+
+Run:  not a script; `python evaluate.py` runs the cases of a file with it.
+
+A result is {budget or None: {selector: [row, ...]}}, rows in the order of the cases whatever the number of processes.
+A selector that raises, returns something else, changes its case or miscounts gets a row with an `error` in place of
+figures: counted apart, never scored as a miss.
+
+Does not read cases (selection/cases.py), check what a user's own selector returns (selection/own.py) or say what a row means
+(evaluate.py's `grade` does).
+"""
+
+import os
+import gc
+import random
+from contextlib import contextmanager
+from multiprocessing import parent_process
+from threading import Thread
+
+from selection.cases import check_requests
+from base.command import InputError, progress
+from selection.own import is_own, load_selector, run_own
+from strategies import STRATEGIES
+from tokens.manifest import MANIFEST
+from tokenizer import CountError, counter
+
+ALWAYS_CHECKED = 200  # requests: a set as small as that is counted in full as well, whole
+SAMPLE = 12  # requests of a larger set that are: a long one costs a second in a template that looks ahead
+SEED = 20260711
+PATIENCE = "5s"  # for a cluster's scheduler to answer
+FUSED = "near+"  # before FILE.py:NAME of an embedder: near joined with it
+
+
+def selector_table(names):
+    """Name -> function for names of STRATEGIES, of modelkit's selectors, and FILE.py:NAME; InputError otherwise."""
+    table = {}
+    for name in names:
+        if name in table:
+            raise InputError(f"--strategies: {name} stands twice; name it once")
+        table[name] = find_selector(name)
+    if not table:
+        raise InputError("--strategies: names no strategy; a run over nothing shows nothing")
+    return table
+
+
+def find_selector(name):
+    """The function that a name of `--strategies` stands for."""
+    if name in STRATEGIES:
+        return STRATEGIES[name]
+    if ".py:" in name and not name.startswith(FUSED):
+        return load_selector(name)
+    from selection.retrievers import SELECTORS, VARIANTS, fused_with  # here, since the published four need nothing of it
+
+    if name.startswith(FUSED):
+        return fused_with(load_selector(name.removeprefix(FUSED)))
+    found = SELECTORS.get(name) or VARIANTS.get(name)
+    if found:
+        return found
+    known = ", ".join([*STRATEGIES, *SELECTORS])
+    raise InputError(
+        f"--strategies: {name!r} is unknown; use {known}, one of {', '.join(SELECTORS)} with @message or @dated after "
+        "it, or FILE.py:NAME for your own"
+    )
+
+
+def with_input(case, tokens):
+    """The case with a context limit that leaves `tokens` for input; as it is where tokens is None."""
+    if tokens is None:
+        return case
+    budget = case["budget"]
+    limit = tokens + budget["max_new_tokens"] + budget["margin"]
+    return {**case, "budget": {**budget, "context_limit": limit}}
+
+
+def choose_checked(names, cases, budgets, verify):
+    """The (budget, selector, case id) of the requests that are counted in full too: all, or a seeded sample."""
+    keys = [(budget, name, case["id"]) for budget in budgets for name in names for case in cases]
+    if verify or len(keys) <= ALWAYS_CHECKED:
+        return set(keys)
+    return set(random.Random(SEED).sample(keys, SAMPLE))
+
+
+def run_cases(cases, names, path, grade, budgets=(None,), manifest=MANIFEST, jobs=1, scheduler=None, verify=False):
+    """Run every selector on every case under every budget -> (result, number of requests counted in full).
+
+    cases as load_cases gives them; names of selectors; path names the set in errors; grade(case, selection) gives a
+    row; budgets in input tokens, None for the case's own; jobs processes, or a Dask scheduler's address.
+    """
+    checked = choose_checked(names, cases, budgets, verify)
+    work = (names, path, grade, budgets, manifest, checked)
+    if jobs == 1 and scheduler is None:
+        graded = run_group(cases, *work, show=True)
+    else:
+        selector_table(names)  # a wrong name is told before processes start
+        graded = run_groups(by_history(cases), work, jobs, scheduler)
+    result = {budget: {name: [] for name in names} for budget in budgets}
+    for case in cases:
+        for (budget, name), row in graded[case["id"]].items():
+            result[budget][name].append(row)
+    return result, len(checked)
+
+
+def by_history(cases):
+    """The cases in groups that share a history, so that each history is sent and worked through once."""
+    groups = {}
+    for case in cases:
+        groups.setdefault(id(case["history"]), []).append(case)
+    return list(groups.values())
+
+
+def run_groups(groups, work, jobs, scheduler):
+    """Run each group in a worker process -> {case id: {(budget, name): row}}."""
+    from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, as_completed
+    from multiprocessing import active_children, get_context
+
+    others = set(active_children())
+    if scheduler is None:
+        options = {"mp_context": get_context("spawn"), "initializer": end_with_parent}
+        workers = ProcessPoolExecutor(min(jobs, len(groups)), **options)
+    else:
+        workers = cluster(scheduler)
+    with workers as executor:
+        # Largest first: a large one that comes last would run alone.
+        largest_first = sorted(range(len(groups)), key=lambda number: -len(groups[number]))
+        futures = {number: executor.submit(run_group, groups[number], *work) for number in largest_first}
+        try:
+            for _ in progress(as_completed(futures.values()), total=len(futures), desc="histories"):
+                pass
+            graded = {}
+            for number in range(len(groups)):  # in order, so that of several errors the same one is told each time
+                graded.update(futures[number].result())
+        except BrokenExecutor as error:
+            remedy = "it may have run out of memory: try fewer --jobs"
+            raise InputError(f"a worker process ended before its work was done: {error}; {remedy}") from None
+        except BaseException:
+            for process in set(active_children()) - others:
+                process.terminate()  # a history can take minutes, and Ctrl-C is not to wait for it
+            for future in futures.values() if scheduler else ():  # our own pool does not survive cancelled work here
+                future.cancel()
+            raise
+    return graded
+
+
+def end_with_parent():
+    """Started in each worker: one whose parent was killed would wait for work without end."""
+    parent = parent_process()
+    Thread(target=lambda: (parent.join(), os._exit(1)), daemon=True).start()
+
+
+@contextmanager
+def cluster(address):
+    """The executor of a Dask cluster, whose scheduler and workers have to find the lab's modules and its tokenizer.
+
+    Started by hand: PYTHONPATH=. dask scheduler, PYTHONPATH=. dask worker ADDRESS --nworkers 2 --nthreads 1
+    """
+    try:
+        from distributed import Client
+    except ImportError:
+        raise InputError("--scheduler needs distributed; pip install -r workbench/requirements-dask.txt") from None
+    try:
+        client = Client(address, timeout=PATIENCE, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise InputError(f"--scheduler {address}: no cluster answers: {error}; start one or drop the option") from None
+    with client, client.get_executor() as executor:
+        try:
+            yield executor
+        except (ImportError, RuntimeError) as error:  # what a cluster answers that cannot read the work
+            remedy = "start its scheduler and workers with PYTHONPATH set to this folder and the tokenizer prepared"
+            reason = " ".join(str(error).split())
+            raise InputError(f"--scheduler {address}: the cluster cannot run this: {reason}; {remedy}") from error
+
+
+def run_group(cases, names, path, grade, budgets, manifest, checked, show=False):
+    """Run cases in this process -> {case id: {(budget, name): row}}."""
+    table, count, snapshots = selector_table(names), counter(manifest), {}
+    gc.freeze()  # what is loaded lives to the end; walking it again and again took a sixth of a long run
+    for budget in budgets:
+        check_requests([with_input(case, budget) for case in cases], count, path)
+    graded = {}
+    for case in progress(cases, desc="cases") if show else cases:
+        rows = graded[case["id"]] = {}
+        for budget in budgets:
+            for name, select in table.items():
+                asked = with_input(case, budget)
+                try:
+                    selected, problem = run_one(name, select, asked, count, snapshots)
+                    if problem is None and (budget, name, case["id"]) in checked:
+                        check_in_full(selected, count)
+                except CountError as error:
+                    raise InputError(f"{path}: case {case['id']!r}, {name}: {error}") from None
+                rows[budget, name] = grade(asked, selected) if problem is None else failed_row(case, problem)
+    return graded
+
+
+def run_one(name, select, case, count, snapshots):
+    """A selector on one case -> (selection, None) or (None, what is wrong)."""
+    if is_own(name):
+        return run_own(select, case, count, snapshots)
+    return select(case, count), None
+
+
+def failed_row(case, problem):
+    """The row of a case that a selector failed on: no figures, so that nothing counts it as a miss."""
+    return {"case": case["id"], "split": case["split"], "kind": case["kind"], "error": problem}
+
+
+def check_in_full(selected, count):
+    """CountError where a request's cost as a sum is not what the whole request costs."""
+    whole = count.full(selected["messages"])
+    if whole != selected["input_tokens"]:
+        raise CountError(
+            f"{selected['input_tokens']} tokens as a sum, {whole} counted in full; no figure of this run can be "
+            "trusted: report it with the case"
+        )

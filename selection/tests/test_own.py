@@ -1,0 +1,271 @@
+"""Selectors that are the user's own: wrong, hostile, noisy or merely odd, and what the run makes of each."""
+
+import contextlib
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+from base.command import InputError
+from evaluate import CASES, ROOT, complaints, grade, main, run
+from selection.explain import explain
+from test_evaluate import needs_tokenizer
+
+OWN = """
+from __future__ import annotations
+import dataclasses, os, pathlib, sys, time
+from strategies import fill, selection
+
+def oldest(case, count):
+    return fill(case, count, range(len(case["history"])))
+
+def nothing(case, count):
+    return None
+
+def raises(case, count):
+    raise KeyError("no such thing")
+
+def drops_a_turn(case, count):
+    case["history"].pop()
+    return oldest(case, count)
+
+def rewrites_a_turn(case, count):
+    case["history"][0]["user"] = "x"
+    return oldest(case, count)
+
+def widens_the_budget(case, count):
+    case["budget"]["context_limit"] = 9999
+    return oldest(case, count)
+
+def everything(case, count):
+    return selection(case, count, range(len(case["history"])))
+
+def lies(case, count):
+    return {**oldest(case, count), "input_tokens": 5}
+
+def unordered(case, count):
+    return {**oldest(case, count), "turns": [1, 0]}
+
+def beyond(case, count):
+    return {**oldest(case, count), "turns": [99]}
+
+def no_question(case, count):
+    return {**oldest(case, count), "messages": []}
+
+def no_lists(case, count):
+    return {**oldest(case, count), "turns": (0,)}
+
+def exits(case, count):
+    sys.exit(0)
+
+def raises_outside_of_exceptions(case, count):
+    raise type("Panic", (BaseException,), {})("gone")
+
+def raises_what_cannot_be_written(case, count):
+    raise ValueError("\\ud800 first line\\nsecond line")
+
+def raises_what_cannot_say_why(case, count):
+    raise type("Mute", (Exception,), {"__str__": lambda self: 1 / 0})()
+
+def counts_notes_below_zero(case, count):
+    return {**oldest(case, count), "notes": -1}
+
+def of_messages(count, *messages):
+    return {"messages": list(messages), "turns": [], "notes": 0, "input_tokens": count(list(messages))}
+
+def texts_for_messages(case, count):
+    return {**oldest(case, count), "messages": ["x"]}
+
+def content_in_parts(case, count):
+    return of_messages(count, {"role": "user", "content": [{"type": "text", "text": case["current"]}]})
+
+def another_question(case, count):
+    return of_messages(count, {"role": "user", "content": "And now?"})
+
+def writes_a_turn_marker(case, count):
+    return of_messages(count, {"role": "user", "content": "<turn|><|turn>model " + case["current"]})
+
+def prints(case, count):
+    print("looking")
+    return oldest(case, count)
+
+kept = []
+
+def fills_one_list(case, count):
+    found = oldest(case, count)
+    kept[:] = found["turns"]
+    return {**found, "turns": kept}
+
+def moves(case, count):
+    os.chdir("/")
+    return oldest(case, count)
+
+def sleeps(case, count):
+    pathlib.Path(os.environ["STARTED"], str(os.getpid())).touch()
+    time.sleep(3600)
+
+@dataclasses.dataclass
+class Words:
+    found: "list[str]"
+
+number = 7
+"""
+WRONG = {
+    "nothing": "returned None, not the fields",
+    "raises": "KeyError: 'no such thing'",
+    "drops_a_turn": "changed the case",
+    "rewrites_a_turn": "changed the case",
+    "widens_the_budget": "changed the case",
+    "lies": "says that the request costs 5 tokens, but it costs",
+    "unordered": "not each once in ascending order",
+    "beyond": "not all turns of the history",
+    "no_question": "do not end with the user's question",
+    "no_lists": "not of type list",
+    "exits": "SystemExit: 0",
+    "raises_outside_of_exceptions": "Panic: gone",
+    "raises_what_cannot_be_written": "ValueError: \\ud800 first line second line",
+    "raises_what_cannot_say_why": "Mute: no message",
+    "counts_notes_below_zero": "returned -1 notes",
+    "texts_for_messages": "returned message 0 that is no object with a role: 'x'",
+    "content_in_parts": "returned message 0 whose content is no text",
+    "another_question": "do not end with the user's question",
+    "writes_a_turn_marker": "returned message 0 with the model's control token <turn|>",
+}
+
+
+@needs_tokenizer
+class OwnSelectors(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.folder.cleanup)
+        cls.file = Path(cls.folder.name, "own.py")
+        cls.file.write_text(OWN, encoding="utf-8")
+
+    def test_a_wrong_selector_ends_the_run_or_is_scored(self):
+        names = [f"{self.file}:{name}" for name in WRONG]
+        report = run(names=[*names, "recent"])
+        for name, message in zip(names, WRONG.values()):
+            rows = report["cases"][name]
+            self.assertEqual(len(rows), 12)
+            for row in rows:
+                self.assertIn(message, row.get("error", ""), name)
+                self.assertNotIn("missing", row)
+            self.assertEqual(
+                report["summary"][name], {split: {"cases": 0, "errors": 6} for split in ("dev", "held_out")}
+            )
+        self.assertEqual(report["summary"]["recent"]["dev"]["facts_found"], 2)  # after all that changed the cases
+        told = list(complaints(report))
+        self.assertEqual(len(told), 12 * len(WRONG))
+        self.assertEqual([line for line in told if not line.isprintable()], [])
+        json.dumps(report, ensure_ascii=False).encode("utf-8")
+
+    def test_a_selection_over_budget_passes_unseen(self):
+        report = run(names=[f"{self.file}:everything", f"{self.file}:oldest"])
+        told = list(complaints(report))
+        self.assertEqual(len(told), 12)
+        self.assertTrue(all("everything" in line and "over budget" in line for line in told))
+
+    def test_the_script_ends_with_success_prints_what_a_selector_prints_or_loses_its_file(self):
+        names = "recent,own.py:raises,own.py:prints,own.py:moves"
+        words = [sys.executable, ROOT / "evaluate.py", "--strategies", names]
+        done = subprocess.run(words, capture_output=True, cwd=self.folder.name)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"case 'held-buried': KeyError", done.stderr)
+        self.assertIn(b"looking\n", done.stderr)
+        report = json.loads(done.stdout)
+        self.assertEqual([splits["dev"]["cases"] for splits in report["summary"].values()], [6, 0, 6, 6])
+        self.assertEqual(list(report["selectors_sha256"]), ["own.py"])
+
+    def test_the_file_of_an_own_selector_is_not_hashed(self):
+        report = run(names=[f"{self.file}:oldest"])
+        self.assertEqual(list(report["selectors_sha256"]), [self.file.as_posix()])
+
+    def test_a_file_that_cannot_be_read_is_a_traceback(self):
+        for number, (text, message) in enumerate(
+            (
+                ("def f(:", "SyntaxError"),
+                ("import sys; sys.exit()", "SystemExit"),
+                ("1 / 0", "ZeroDivisionError"),
+                ("import nothing_of_this_name", "ModuleNotFoundError"),
+                ("f = 7", "has no function 'f'"),
+            )
+        ):
+            broken = Path(self.folder.name, f"broken{number}.py")
+            broken.write_text(text, encoding="utf-8")
+            with self.assertRaisesRegex(InputError, message):
+                run(names=[f"{broken}:f"])
+
+    def test_a_list_that_a_selector_fills_again_changes_rows_that_were_graded(self):
+        names = [f"{self.file}:{name}" for name in ("oldest", "fills_one_list")]
+        plain, reused = run(names=names)["cases"].values()
+        self.assertEqual([row["turns"] for row in reused], [row["turns"] for row in plain])
+
+    def test_explain_ends_at_a_selector_that_fails(self):
+        names = [f"{self.file}:raises", f"{self.file}:exits", "recent"]
+        text = "\n".join(explain(CASES, "held-spread", names, grade))
+        self.assertIn("raises: failed: KeyError: 'no such thing'", text)
+        self.assertIn("exits: failed: SystemExit: 0", text)
+        self.assertIn("\nrecent: ", text)
+
+    def test_explain_shows_one_budget_and_then_fails_at_the_next(self):
+        with contextlib.redirect_stdout(io.StringIO()) as shown, self.assertRaisesRegex(InputError, "alone cost"):
+            main(["--explain", "held-spread", "--budget", "300,3"])
+        self.assertEqual(shown.getvalue(), "")
+
+    @contextlib.contextmanager
+    def two_busy_workers(self):
+        """A run whose two workers, given by their process ids, sleep in the middle of a selector."""
+        if sys.platform == "win32":
+            self.skipTest("processes cannot be stopped by a signal there")
+        words = [sys.executable, ROOT / "evaluate.py", "--jobs", "2", "--strategies", f"{self.file}:sleeps"]
+        with tempfile.TemporaryDirectory() as started:
+            options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "env": {**os.environ, "STARTED": started}}
+            with subprocess.Popen(words, **options) as running:
+                while len(os.listdir(started)) < 2 and running.poll() is None:
+                    time.sleep(0.01)
+                try:
+                    yield running, [int(name) for name in os.listdir(started)]
+                finally:
+                    running.kill()
+
+    def assertEnded(self, workers):
+        def lives(worker):
+            status = Path("/proc", str(worker), "stat")
+            return status.exists() and " Z " not in status.read_text()  # one that nobody has waited for has ended too
+
+        deadline = time.monotonic() + 60
+        while any(map(lives, workers)) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        self.assertFalse(any(map(lives, workers)), "a worker lives on")
+
+    def test_a_stop_waits_for_the_histories_that_are_being_worked_through(self):
+        with self.two_busy_workers() as (running, workers):
+            running.send_signal(signal.SIGINT)
+            told = running.communicate(timeout=60)[1]
+            self.assertEqual((running.returncode, told), (130, b"evaluate.py: stopped\n"))
+            self.assertEnded(workers)
+
+    def test_a_worker_that_is_killed_is_a_traceback(self):
+        with self.two_busy_workers() as (running, workers):
+            os.kill(workers[0], signal.SIGKILL)
+            told = running.communicate(timeout=60)[1]
+            self.assertEqual(running.returncode, 2)
+            self.assertRegex(told.decode(), "^evaluate.py: a worker process ended before .*fewer --jobs\n$")
+            self.assertEnded(workers)
+
+    def test_workers_live_on_when_the_run_is_killed(self):
+        with self.two_busy_workers() as (running, workers):
+            running.kill()
+            running.communicate(timeout=60)
+            self.assertEnded(workers)
+
+
+if __name__ == "__main__":
+    unittest.main()

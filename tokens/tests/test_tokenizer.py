@@ -1,0 +1,334 @@
+"""The counter: sums that equal whole requests, templates for which no sum holds, files that are not the pinned ones."""
+
+import json
+import random
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+from tokenizers import Tokenizer, models, pre_tokenizers
+
+import tokenizer
+from base.command import InputError
+from test_evaluate import needs_tokenizer
+from tokenizer import Counter, CountError, TokenizerError, counter, load_counter
+
+MANIFEST = {
+    "model": "made/up",
+    "revision": "0" * 40,
+    "bos_token": "<s>",
+    "files": {
+        "chat_template.jinja": {"bytes": 1, "sha256": "1" * 64},
+        "tokenizer.json": {"bytes": 1, "sha256": "2" * 64},
+    },
+}
+PLAIN = "{{ bos_token }}{% for m in messages %}<|im|>{{ m.role }}\n{{ m.content | trim }}<|end|>\n{% endfor %}<|im|>assistant\n"
+# Templates that no sum of messages describes, each in the way its name says.
+UNSUMMABLE = {
+    "the first message is told the number of messages": PLAIN.replace("{% for", "{{ messages | length }} x{% for"),
+    "each message is numbered in words": PLAIN.replace("{{ m.role }}", "{{ m.role }}{{ ' x' * loop.index }}"),
+    "the system message goes into the first user message": (
+        "{% for m in messages %}{% if m.role != 'system' %}<|im|>{{ m.role }}\n"
+        "{% if loop.index0 == 1 and messages[0].role == 'system' %}{{ messages[0].content }}\n{% endif %}{{ m.content }}<|end|>"
+        "{% endif %}{% endfor %}"
+    ),
+    "the last user message is written in another way": PLAIN.replace(
+        "{{ m.content | trim }}", "{% if loop.last %}now: {% endif %}{{ m.content | trim }}"
+    ),
+    "old messages are cut": PLAIN.replace(
+        "{{ m.content | trim }}", "{{ m.content[:3] if loop.revindex > 4 else m.content }}"
+    ),
+    "nothing stands between messages": "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}assistant:",
+    "only some white space is stripped": PLAIN.replace("m.content | trim", "m.content.strip(' ')"),
+    "contents are written twice": PLAIN.replace("{{ m.content | trim }}", "{{ m.content }}{{ m.content }}"),
+    "two messages of one role are refused": PLAIN.replace(
+        "<|im|>{{ m.role }}",
+        "{% if loop.index0 and m.role == messages[loop.index0 - 1].role %}{{ raise_exception('roles must alternate') }}{% endif %}"
+        "<|im|>{{ m.role }}",
+    ),
+}
+# Templates for which a sum holds only as long as no text holds what the template looks for, as in their names.
+ACTS_ON_TEXT = {
+    "thoughts before </think> are cut": PLAIN.replace(
+        "{{ m.content | trim }}",
+        "{{ (m.content.split('</think>')[-1] if m.role == 'assistant' else m.content) | trim }}",
+    ),
+    "a text that is <done> ends the conversation": PLAIN.replace(
+        "{% for", "{% if messages[-1].content.strip() == '<done>' %}no more{% endif %}{% for"
+    ),
+    "thoughts behind the last question that is no </tool> are kept": PLAIN.replace(
+        "{% for m",
+        "{% set ns = namespace(last=0) %}{% for m in messages %}{% if m.role == 'user' and '</tool>' not in m.content %}"
+        "{% set ns.last = loop.index0 %}{% endif %}{% endfor %}{% for m",
+    ).replace("{{ m.content", "{{ 'thought: ' if loop.index0 > ns.last }}{{ m.content"),
+    "a mark in {% generation %} is [cut]": PLAIN.replace(
+        "{{ m.content | trim }}", "{% generation %}{{ m.content | replace('[cut]', '') | trim }}{% endgeneration %}"
+    ),
+    "a {mark} stands in a variable": PLAIN.replace("{% for", "{% set mark = '{mark}' %}{% for", 1).replace(
+        "{{ m.content | trim }}", "{{ 'x' if mark in m.content }}{{ m.content | trim }}"
+    ),
+}
+
+
+def small_tokenizer():
+    """A stand-in tokenizer: a token a character, and three control tokens."""
+    made = Tokenizer(models.BPE(vocab={"?": 0}, merges=[], unk_token="?"))
+    made.pre_tokenizer = pre_tokenizers.Split("", "isolated")
+    made.add_special_tokens(["<s>", "<|im|>", "<|end|>"])
+    return made
+
+
+def requests_of(seed, texts, number):
+    """Random requests in the shapes that strategies and people make."""
+    rng = random.Random(seed)
+    for _ in range(number):
+        messages = [{"role": "system", "content": rng.choice(texts)}] if rng.random() < 0.6 else []
+        for _ in range(rng.choice((0, 1, 1, 2, 3, 9))):
+            messages.append({"role": "user", "content": rng.choice(texts)})
+            for _ in range(rng.choice((0, 1, 1, 1, 2))):
+                messages.append({"role": "assistant", "content": rng.choice(texts)})
+        messages.append({"role": "user", "content": rng.choice(texts)})
+        yield messages
+
+
+def random_texts(seed, number):
+    """Texts with what tokenizers and templates trip over."""
+    rng = random.Random(seed)
+    pieces = [
+        "word",
+        " ",
+        "  ",
+        "\n",
+        "\r\n",
+        "\n\n\n",
+        "\t",
+        "\u00a0",
+        "\u2028",
+        "\x1c",
+        "é",
+        "e\u0301",
+        "日本",
+        "👩‍💻",
+        "\u200d",
+        "0",
+        "12345",
+        "the",
+        "The",
+        ".",
+        "...",
+        "<",
+        "|",
+        "<|",
+        "|>",
+        "<turn",
+        "{{",
+        "}}",
+        "&amp;",
+        "'",
+        "\u2019s",
+        "user\n",
+        "model\n",
+        "a" * 40,
+        "\ufeff",
+    ]
+    return ["".join(rng.choices(pieces, k=rng.choice((0, 1, 2, 4, 9, 40)))) for _ in range(number)]
+
+
+class Sums(unittest.TestCase):
+    def test_a_sum_is_trusted_for_a_template_that_has_none(self):
+        texts = random_texts(1, 40)
+        for name, template in UNSUMMABLE.items():
+            with self.subTest(name):
+                count = Counter(small_tokenizer(), template, MANIFEST)
+                self.assertFalse(count.sums)
+                self.assertEqual(count.part([[{"role": "user", "content": "x"}]]), [None])
+                for messages in requests_of(2, texts, 40):
+                    try:
+                        whole = count.full(messages)
+                    except CountError:
+                        self.assertRaises(CountError, count, messages)
+                    else:
+                        self.assertEqual(count(messages), whole)
+
+    def test_a_plain_template_is_counted_the_slow_way(self):
+        count = Counter(small_tokenizer(), PLAIN, MANIFEST)
+        self.assertTrue(count.sums)
+        with mock.patch.object(count, "full", side_effect=AssertionError):
+            for messages in requests_of(3, random_texts(3, 40), 200):
+                count(messages)
+
+    def test_a_text_that_the_template_acts_on_makes_the_sum_wrong(self):
+        marks = ("</think>", "<done>", "</tool>", "[cut]", "{mark}")
+        texts = [*marks, "plain", " a\n", *(f"a {mark} b" for mark in marks)]
+        for name, template in ACTS_ON_TEXT.items():
+            with self.subTest(name):
+                count = Counter(small_tokenizer(), template, MANIFEST)
+                for messages in requests_of(4, texts, 200):
+                    self.assertEqual(count(messages), count.full(messages), messages)
+                self.assertTrue(count.sums)
+                self.assertNotIn(None, count.part([[{"role": "user", "content": "plain"}]]))
+
+    def test_fields_in_another_order_are_taken_for_the_same_call(self):
+        template = PLAIN.replace(
+            "{{ m.content", "{% for c in m.tool_calls %}{{ c.function.arguments | first }}{% endfor %}{{ m.content"
+        )
+        count, totals = Counter(small_tokenizer(), template, MANIFEST), []
+        for names in ("a", "long"), ("long", "a"):
+            call = {"function": {"name": "f", "arguments": dict.fromkeys(names, 1)}}
+            question = {"role": "user", "content": "x"}
+            messages = [question, {"role": "assistant", "content": "", "tool_calls": [call]}, question]
+            self.assertEqual(count(messages), count.full(messages))
+            totals.append(count(messages))
+        self.assertNotEqual(*totals)
+
+    def test_a_control_token_in_a_content_makes_the_sum_wrong(self):
+        count = Counter(small_tokenizer(), PLAIN, MANIFEST)
+        for text in ("<|im|>", " a <|end|> \n<|im|>user", "<s>"):
+            messages = [
+                {"role": "user", "content": text},
+                {"role": "assistant", "content": text},
+                {"role": "user", "content": "x"},
+            ]
+            self.assertEqual(count(messages), count.full(messages))
+        self.assertEqual(count.control_token("b<|end|>c<|im|>"), "<|end|>")
+        self.assertIsNone(count.control_token("<|end"))
+
+    def test_the_beginning_of_text_is_counted_twice_or_left_out(self):
+        made = small_tokenizer()
+        from tokenizers.processors import TemplateProcessing
+
+        made.post_processor = TemplateProcessing(single="<s> $A", special_tokens=[("<s>", made.token_to_id("<s>"))])
+        count = Counter(made, PLAIN, MANIFEST)
+        self.assertEqual(count([{"role": "user", "content": "x"}]), len("SMuser\nxE\nMassistant"))
+
+    def test_a_request_the_template_refuses_is_a_traceback(self):
+        count = Counter(small_tokenizer(), "{{ raise_exception('no system messages') }}", MANIFEST)
+        with self.assertRaisesRegex(CountError, "refuses this request: no system messages"):
+            count([{"role": "user", "content": "x"}])
+
+    def test_messages_that_are_too_deep_or_too_odd_for_a_template_are_a_traceback(self):
+        deep = "x"
+        for _ in range(200_000):
+            deep = [deep]
+        written = "{{ messages[0].content | tojson }}"
+        for template, content in ((written, deep), ("{{ 1 / messages[0].content }}", 0), ("{{ range(10 ** 9) }}", "x")):
+            count = Counter(small_tokenizer(), template, MANIFEST)
+            with self.assertRaisesRegex(CountError, "the chat template refuses this request: ."):
+                count.full([{"role": "user", "content": content}])
+
+    def test_a_text_that_is_no_unicode_is_a_traceback(self):
+        count = Counter(small_tokenizer(), PLAIN, MANIFEST)
+        self.assertRaises(CountError, count, [{"role": "user", "content": "\ud800"}])
+
+    def test_more_texts_than_are_kept_break_the_count(self):
+        count = Counter(small_tokenizer(), PLAIN, MANIFEST)
+        with mock.patch("tokens.token_sum.LIMIT", 20):
+            for messages in requests_of(5, random_texts(5, 100), 60):
+                self.assertEqual(count(messages), count.full(messages))
+
+    def test_long_texts_are_kept_without_end(self):
+        count = Counter(small_tokenizer(), PLAIN, MANIFEST)
+        with mock.patch("tokens.token_sum.LIMIT", 1000):
+            for number in range(50):
+                count(
+                    [{"role": "system", "content": f"{number}" * 20}, {"role": "user", "content": f"{number} " * 100}]
+                )
+                call = {"function": {"name": "f", "arguments": {"x": f"{number}" * 100}}}
+                count.part(
+                    [[{"role": "user", "content": "x"}, {"role": "assistant", "content": "", "tool_calls": [call]}]]
+                )
+        self.assertLess(len(count._sum._plain) + len(count._sum._runs) + len(count._sum._heads), 30)
+
+    def test_a_template_that_is_none_is_a_traceback(self):
+        with self.assertRaisesRegex(TokenizerError, "chat template, line 1"):
+            Counter(small_tokenizer(), "{% for %}", MANIFEST)
+
+
+@needs_tokenizer
+class PinnedModel(unittest.TestCase):
+    def test_a_sum_differs_from_the_whole_on_a_random_request(self):
+        count = counter()
+        self.assertTrue(count.sums)
+        with mock.patch.object(count, "full", wraps=count.full) as full:
+            totals = [(messages, count(messages)) for messages in requests_of(7, random_texts(7, 400), 2000)]
+            hostile = [messages for messages, _ in totals if count.control_token(messages[-1]["content"])]
+            self.assertEqual(full.call_count, len(hostile))
+        for messages, total in totals:
+            self.assertEqual(total, count.full(messages), messages)
+
+    def test_a_sum_differs_from_the_whole_with_tools(self):
+        count, rng = counter(), random.Random(11)
+        texts = random_texts(11, 60)
+        tools = [
+            {
+                "type": "function",
+                "function": {
+                    "name": "ls",
+                    "description": "list",
+                    "parameters": {
+                        "type": "object",
+                        "properties": {"path": {"type": "string", "description": "where"}},
+                        "required": ["path"],
+                    },
+                },
+            }
+        ]
+        for _ in range(200):
+            messages = []
+            for _ in range(rng.choice((1, 3, 6))):
+                messages.append({"role": "user", "content": rng.choice(texts)})
+                for _ in range(rng.choice((0, 1, 2))):
+                    call = {
+                        "id": "c1",
+                        "type": "function",
+                        "function": {"name": "ls", "arguments": {"path": rng.choice(texts), "n": [1, None, True]}},
+                    }
+                    messages.append({"role": "assistant", "content": rng.choice(texts), "tool_calls": [call]})
+                    if rng.random() < 0.8:
+                        messages.append({"role": "tool", "tool_call_id": "c1", "content": rng.choice(texts)})
+                if rng.random() < 0.7:
+                    messages.append({"role": "assistant", "content": rng.choice(texts), "reasoning": rng.choice(texts)})
+            messages.append({"role": "user", "content": "Q"})
+            given = tools if rng.random() < 0.5 else None
+            self.assertEqual(count(messages, given), count.full(messages, given), messages)
+
+    def test_a_request_that_does_not_end_with_a_question_is_summed(self):
+        count = counter()
+        question, answer = {"role": "user", "content": "Q"}, {"role": "assistant", "content": "A"}
+        for messages in (
+            [answer],
+            [question, answer],
+            [question, answer, answer],
+            [{"role": "system", "content": "S"}],
+            [answer, question],
+        ):
+            self.assertEqual(count(messages), count.full(messages), messages)
+
+    def test_two_assistant_messages_in_a_row_are_counted_too_high(self):
+        count = counter()
+        messages = [{"role": role, "content": "Fine."} for role in ("user", "assistant", "assistant", "user")]
+        alone = sum(count.part([[message]])[0] for message in messages if message["role"] == "user")
+        self.assertEqual(count(messages), count.full(messages))
+        self.assertLess(count.part([messages[:3]])[0], alone + 3 * 7)
+
+    def test_the_published_counter_block_is_not_given(self):
+        block = json.loads((Path(tokenizer.__file__).parent / "evaluation-result.json").read_text(encoding="utf-8"))[
+            "counter"
+        ]
+        self.assertEqual(counter().profile(), block)
+
+
+class PreparedFiles(unittest.TestCase):
+    def test_files_that_are_missing_or_differ_are_loaded(self):
+        with tempfile.TemporaryDirectory() as folder, mock.patch.dict("os.environ", {"LAB_TOKENIZER": folder}):
+            load_counter.cache_clear()
+            with self.assertRaisesRegex(InputError, "tokenizer.json: No such file.*prepare.py"):
+                counter()
+            Path(folder, "tokenizer.json").write_text("{}")
+            with self.assertRaisesRegex(InputError, "tokenizer.json: differs from .*prepare.py"):
+                counter()
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,99 @@
+"""Place a line chart: points, ticks and marker shapes as numbers for the page's inline SVG.
+
+Run:  not a script; workbench/report/view.py uses it.
+
+A chart is 360 units wide, so that its text stays readable on a telephone. Series differ by dash and marker, not only
+by colour. The horizontal axis is the budget on a logarithmic scale, each budget a tick.
+"""
+
+import math
+
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 360, 220, 46, 12, 12, 30
+INSET = 8  # so that the first marker does not cover the axis labels
+SHAPES = (  # drawn around 0, 0
+    "M-4,0a4,4 0 1,0 8,0a4,4 0 1,0 -8,0",
+    "M-4,-4h8v8h-8z",
+    "M0,-5L5,4L-5,4z",
+    "M0,-5L5,0L0,5L-5,0z",
+    "M0,5L5,-4L-5,-4z",
+    "M-4,-4L4,4M-4,4L4,-4",
+    "M-5,0H5M0,-5V5",
+    "M-5,-2h10v4h-10z",
+    "M-2,-5h4v10h-4z",
+)
+DASHES = ("none", "7 3", "2 3", "9 3 2 3", "4 2", "1 2", "12 4", "6 2 1 2 1 2", "3 6")
+
+
+def nice_top(value):
+    """The smallest of 1, 2, 2.5, 5 times a power of ten that is not below the value; 1 for none."""
+    if not value:
+        return 1
+    power = 10 ** math.floor(math.log10(value))
+    return next(step * power for step in (1, 2, 2.5, 5, 10) if step * power >= value)
+
+
+def short(value):
+    """A tick's label: 4,096 stays, 0.5 stays, 2.0 is 2."""
+    return f"{value:,.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else f"{value:,}"
+
+
+def chart(title, budgets, series, top=None):
+    """The chart of {name: a value or None for each budget}; a None leaves a gap."""
+    values = [value for line in series.values() for value in line if value is not None]
+    top = top or nice_top(max(values, default=0))
+    low, high = math.log(budgets[0]), math.log(budgets[-1])
+
+    def x(budget):
+        return round(LEFT + INSET + (math.log(budget) - low) / ((high - low) or 1) * (WIDTH - LEFT - RIGHT - INSET), 1)
+
+    def y(value):
+        return round(TOP + (1 - value / top) * (HEIGHT - TOP - BOTTOM), 1)
+
+    lines = []
+    for number, (name, line) in enumerate(series.items()):
+        points = [(x(budget), y(value)) for budget, value in zip(budgets, line) if value is not None]
+        lines.append(
+            {
+                "name": name,
+                "number": number % 8,
+                "shape": SHAPES[number % len(SHAPES)],
+                "points": points,
+                "dash": DASHES[number % len(DASHES)],
+                "path": " ".join(f"{'M' if place == 0 else 'L'}{px},{py}" for place, (px, py) in enumerate(points)),
+                "figures": [written(value) for value in line],
+            }
+        )
+    return {
+        "title": title,
+        "width": WIDTH,
+        "height": HEIGHT,
+        "left": LEFT,
+        "right": WIDTH - RIGHT,
+        "bottom": HEIGHT - BOTTOM,
+        "lines": lines,
+        "budgets": [short(budget) for budget in budgets],
+        "x_ticks": thin([(x(budget), short(budget)) for budget in budgets]),
+        "y_ticks": [(y(value), short(value)) for value in y_values(top, all(isinstance(one, int) for one in values))],
+    }
+
+
+def y_values(top, whole):
+    """Where the vertical axis has its lines: quarters of the top, or whole numbers where all values are such."""
+    step = max(1, math.ceil(top / 4)) if whole else top / 4
+    return [step * part for part in range(5) if step * part <= top]
+
+
+def thin(ticks):
+    """The ticks whose labels do not run into each other, the last always among them."""
+    kept = []
+    for place, label in reversed(ticks):
+        if not kept or kept[-1][0] - place >= 8 * max(len(label), len(kept[-1][1])) * 0.8 + 4:
+            kept.append((place, label))
+    return kept[::-1]
+
+
+def written(value):
+    """A value as the legend writes it: counts whole, shares to three places, means rounded."""
+    if value is None:
+        return "none"
+    return f"{value:,}" if isinstance(value, int) else f"{value:.3f}" if value <= 1 else f"{value:,.0f}"

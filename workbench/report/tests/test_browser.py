@@ -1,0 +1,97 @@
+"""What only a browser shows: complaints on the console, and a page that is wider than a phone."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+from workbench.report.__main__ import page
+from workbench.report.sent import request_view
+from workbench.report.view import evaluation_section
+from workbench.tests.test_compare import row
+from workbench.report.tests.test_report import NASTY, evaluation, sweep
+from workbench.report.tests.test_sent import CASE
+
+CHROMIUM = os.environ.get("LAB_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+HARNESS = """<!doctype html><meta charset="utf-8"><body><iframe id="f" width="{width}" height="900"></iframe>
+<script>
+const frame = document.getElementById("f");
+frame.onload = () => {{
+  const page = frame.contentDocument;
+  if (page.body.children.length < 2) return;
+  const wide = [page.documentElement.scrollWidth];
+  page.querySelectorAll("details").forEach((one) => (one.open = true));
+  wide.push(page.documentElement.scrollWidth);
+  const out = document.createElement("p");
+  out.id = "measured";
+  out.textContent = JSON.stringify({{wide, cells: page.querySelectorAll("details").length}});
+  document.body.append(out);
+}};
+frame.srcdoc = {page};
+</script>"""
+
+
+@unittest.skipUnless(CHROMIUM, "no chromium is installed; LAB_CHROMIUM names one")
+class InABrowser(unittest.TestCase):
+    def opened(self, path, *options):
+        """(document, console lines) of a page in headless chromium."""
+        with tempfile.TemporaryDirectory() as profile:
+            done = subprocess.run(
+                [
+                    CHROMIUM,
+                    "--headless",
+                    "--no-sandbox",
+                    "--disable-gpu",
+                    "--enable-logging=stderr",
+                    "--v=0",
+                    "--disable-dev-shm-usage",
+                    f"--user-data-dir={profile}",
+                    *options,
+                    "--dump-dom",
+                    path.as_uri(),
+                ],
+                capture_output=True,
+                text=True,
+                encoding="utf-8",
+                timeout=120,
+                check=True,
+            )
+        return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+
+    def example(self):
+        long = "a_very_long_word_without_any_place_to_break_" * 6
+        strategies = {
+            name: [row("one", [long], [NASTY]), row(long), row("three", ["x"])]
+            for name in ("recent", "relevant", "notes", "hybrid", "bm25", "dense", "near")
+        }
+        sections = [
+            evaluation_section("plain.json", evaluation(cases=strategies), 60),
+            evaluation_section("sweep.json", sweep({"1024": strategies, "4096": strategies, "16384": strategies}), 60),
+        ]
+        view = request_view({**CASE, "instructions": long}, "recent", {**row("one", total=1), "turns": [0, 1]}, None)
+        sections[0]["levels"][0]["matrix"]["rows"][0]["cells"][0]["request"] = view
+        return page([{**one, "title": "Evaluation", "notes": [long]} for one in sections])
+
+    def test_no_console_errors_and_no_sideways_scrolling_at_phone_and_desk_width(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "page.html"
+            path.write_text(self.example(), encoding="utf-8")
+            self.assertEqual(self.opened(path)[1], [])
+            for width in (360, 1280):
+                with self.subTest(width=width):
+                    inner = json.dumps(self.example()).replace("</", "<\\/")
+                    harness = Path(folder) / f"harness-{width}.html"
+                    harness.write_text(HARNESS.format(width=width, page=inner), encoding="utf-8")
+                    document, console = self.opened(harness, "--virtual-time-budget=5000")
+                    found = json.loads(re.search(r'<p id="measured">(.*?)</p>', document)[1])
+                    self.assertEqual(console, [])
+                    self.assertGreater(found["cells"], 50)
+                    self.assertLessEqual(max(found["wide"]), width)
+
+
+if __name__ == "__main__":
+    unittest.main()

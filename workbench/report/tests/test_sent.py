@@ -1,0 +1,79 @@
+"""What a cell could show that was not sent: another request, a fact marked where it is not, text cut silently."""
+
+import unittest
+
+from workbench.report.sent import mark_parts, request_view, shorten
+from workbench.tests.test_compare import row
+
+CASE = {
+    "id": "one",
+    "split": "dev",
+    "kind": "k",
+    "instructions": "Be brief.",
+    "current": "Which port?",
+    "history": [{"user": "The port is 80 & no other.", "assistant": "Noted."}, {"user": "Now 8080.", "assistant": ""}],
+    "budget": {"context_limit": 900, "max_new_tokens": 0, "margin": 0},
+    "required": ["80 & no"],
+    "stale": ["Now 8080"],
+}
+
+
+def count_words(messages):
+    """A double: counts words in place of tokens."""
+    return sum(len(message["content"].split()) for message in messages)
+
+
+class Requests(unittest.TestCase):
+    def view(self, strategy="recent", count=count_words, **changes):
+        made = {**row("one", total=1), "turns": [0, 1], "input_tokens": 14, "stale_included": ["Now 8080"], **changes}
+        return request_view(CASE, strategy, made, count)
+
+    def test_the_request_of_a_row_is_shown_with_found_and_stale_facts_marked(self):
+        messages = self.view()["messages"]
+        self.assertEqual(
+            [one["role"] for one in messages],
+            ["system", "turn 1, user", "turn 1, assistant", "turn 2, user", "question"],
+        )
+        self.assertEqual(
+            [(part["mark"], part["text"]) for part in messages[1]["parts"]],
+            [(None, "The port is "), ("found", "80 & no"), (None, " other.")],
+        )
+        self.assertEqual(messages[3]["parts"][0], {"mark": "stale", "text": "Now 8080"})
+
+    def test_a_request_that_costs_other_than_recorded_is_not_shown(self):
+        self.assertIn("problem", self.view(input_tokens=15))
+
+    def test_notes_are_made_again_by_their_rule_and_checked(self):
+        from strategies import notes
+
+        case = {**CASE, "history": [{"user": "We must use port 80 & no other.", "assistant": "long " * 2000}]}
+        chosen = notes(case, count_words)
+        made = {**row("one", total=1), **{key: chosen[key] for key in ("turns", "notes", "input_tokens")}}
+        view = request_view(case, "notes", made, count_words)
+        self.assertEqual(chosen["notes"], 1)
+        self.assertIn({"mark": "found", "text": "80 &amp; no"}, view["messages"][-1]["parts"])
+        self.assertIn("problem", request_view(case, "notes", made, None))
+
+    def test_a_selector_of_a_users_file_is_never_run_for_a_page(self):
+        self.assertIn("problem", self.view(strategy="/nowhere/gone.py:select", notes=1))
+
+    def test_marks_do_not_overlap_and_lose_no_character(self):
+        text = "aabbccdd aabb"
+        for marks in (
+            [("found", "aabb"), ("stale", "bbcc")],
+            [("found", "aa"), ("found", "aabbcc")],
+            [("stale", "zz")],
+        ):
+            parts = mark_parts(text, marks)
+            self.assertEqual("".join(part["text"] for part in parts), text)
+        self.assertEqual(mark_parts(text, [("found", "aa"), ("stale", "aabbcc")])[0]["text"], "aabbcc")
+
+    def test_a_long_stretch_is_cut_in_the_middle_and_says_so_but_never_a_fact(self):
+        parts = shorten([{"mark": None, "text": "x" * 5000}, {"mark": "found", "text": "y" * 5000}])
+        self.assertEqual([part["mark"] for part in parts], [None, "cut", None, "found"])
+        self.assertIn("4,200", parts[1]["text"])
+        self.assertEqual(len(parts[3]["text"]), 5000)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,287 @@
+"""What an import could get wrong: evidence lost or invented, sessions run together, calls torn from their results."""
+
+import contextlib
+import io
+import json
+import os
+import tempfile
+import unittest
+from collections import Counter
+from pathlib import Path
+
+from selection.cases import check_set
+from base.command import InputError, status_of
+from tokens.manifest import folder
+from workbench.import_cases import case_set, main, without_control
+from workbench.locomo import import_locomo
+from workbench.longmemeval import import_longmemeval
+
+
+def run(*arguments):
+    """(status, standard output, standard error) of the command."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        status = status_of(main, list(map(str, arguments)))
+    return status, out.getvalue(), err.getvalue()
+
+
+def utterance(name, speaker, text, **more):
+    return {"dia_id": name, "speaker": speaker, "text": text, **more}
+
+
+def locomo(qa, **conversation):
+    """A file of the shape of LoCoMo with one conversation of two sessions, three and two utterances long."""
+    said = {
+        "speaker_a": "Ana",
+        "speaker_b": "Ben",
+        "session_1_date_time": "1 May",
+        "session_1": [
+            utterance("D1:1", "Ana", "The boat is green."),
+            utterance("D1:2", "Ben", "Mine is red."),
+            utterance("D1:3", "Ana", "Look.", blip_caption="a boat on a lake"),
+        ],
+        "session_2_date_time": "2 May",
+        "session_2": [
+            utterance("D2:1", "Ben", "I sold it."),
+            utterance("D2:2", "Ana", "To whom?"),
+        ],
+    }
+    return [{"sample_id": "one", "conversation": {**said, **conversation}, "qa": qa}]
+
+
+def question(evidence, category=4):
+    return {"question": "Which colour?", "answer": "green", "evidence": evidence, "category": category}
+
+
+class LoCoMo(unittest.TestCase):
+    def test_no_turn_spans_two_sessions(self):
+        histories, _, _ = import_locomo(locomo([question(["D1:1"])]), "file")
+        self.assertEqual([turn["id"] for turn in histories["one"]], ["D1:1-2", "D1:3", "D2:1-2"])
+
+    def test_the_date_stands_in_front_of_each_turn_and_a_caption_behind_its_words(self):
+        histories, _, _ = import_locomo(locomo([question(["D1:1"])]), "file")
+        self.assertEqual(histories["one"][1]["user"], "[1 May] Ana: Look. [picture: a boat on a lake]")
+        self.assertEqual(histories["one"][0]["assistant"], "Ben: Mine is red.")
+
+    def test_sessions_are_in_the_order_of_their_numbers_not_of_their_names(self):
+        later = [utterance(f"D{n}:1", "Ana", "Hi.") for n in (2, 10)]
+        value = locomo([question(["D2:1"])], session_10=[later[1]], session_10_date_time="9 May", session_2=[later[0]])
+        histories, _, _ = import_locomo(value, "file")
+        self.assertEqual([turn["id"] for turn in histories["one"]], ["D1:1-2", "D1:3", "D2:1", "D10:1"])
+
+    def test_evidence_names_the_turn_that_holds_the_utterance(self):
+        _, cases, losses = import_locomo(locomo([question(["D1:2", "D2:2"])]), "file")
+        self.assertEqual(
+            cases[0]["required"],
+            [{"turn": "D1:1-2", "text": "Ben: Mine is red."}, {"turn": "D2:1-2", "text": "Ana: To whom?"}],
+        )
+        self.assertEqual(losses, [])
+
+    def test_malformed_labels_are_repaired_by_pattern_or_left_out_and_both_are_told(self):
+        evidence = ["D1:1; D2:1", "D:2:2", "D1:03", "D", "D9:9"]
+        _, cases, losses = import_locomo(locomo([question(evidence)]), "file")
+        self.assertEqual([fact["turn"] for fact in cases[0]["required"]], ["D1:1-2", "D2:1-2", "D2:1-2", "D1:3"])
+        self.assertEqual(Counter(loss["what"] for loss in losses), {"label repaired": 3, "label left out": 2})
+
+    def test_a_label_that_is_right_in_part_is_no_repair(self):
+        _, cases, losses = import_locomo(locomo([question(["D1:1 D9:9"])]), "file")
+        self.assertEqual(len(cases[0]["required"]), 1)
+        self.assertEqual([loss["what"] for loss in losses], ["label left out"])
+
+    def test_a_label_given_twice_counts_once(self):
+        _, cases, _ = import_locomo(locomo([question(["D1:1", "D1:1"])]), "file")
+        self.assertEqual(len(cases[0]["required"]), 1)
+
+    def test_a_question_without_evidence_is_left_out_and_told(self):
+        _, cases, losses = import_locomo(locomo([question([]), question(["D1:1"])]), "file")
+        self.assertEqual([case["id"] for case in cases], ["one-1"])
+        self.assertEqual([loss["what"] for loss in losses], ["question left out"])
+
+    def test_the_adversarial_category_is_a_kind_of_its_own(self):
+        _, cases, _ = import_locomo(locomo([question(["D1:1"], 5), question(["D1:1"], 9)]), "file")
+        self.assertEqual([case["kind"] for case in cases], ["adversarial", "category 9"])
+
+    def test_a_file_of_another_shape_is_refused_with_its_place(self):
+        for value in ({}, [], [{"sample_id": "one"}], [3], locomo([{"question": "?"}])):
+            with self.subTest(value=value), self.assertRaisesRegex(InputError, "LoCoMo"):
+                import_locomo(value, "file")
+
+    @unittest.skipUnless(os.environ.get("LAB_DATA"), "LAB_DATA names no folder with locomo/locomo10.json")
+    def test_the_published_set_gives_2820_labels_over_1982_questions(self):
+        path = Path(os.environ["LAB_DATA"]) / "locomo" / "locomo10.json"
+        if not path.exists():
+            self.skipTest(f"{path} is absent")
+        _, cases, losses = import_locomo(json.loads(path.read_text(encoding="utf-8")), path)
+        self.assertEqual((len(cases), sum(len(case["required"]) for case in cases)), (1982, 2820))
+        self.assertEqual(
+            Counter(loss["what"] for loss in losses),
+            {"question left out": 4, "label repaired": 6, "label left out": 3},
+        )
+
+
+def longmemeval(**changes):
+    session = [
+        {"role": "user", "content": "I moved to Lisbon.", "has_answer": True},
+        {"role": "assistant", "content": "How nice."},
+        {"role": "assistant", "content": "Anything else?"},
+    ]
+    return [
+        {
+            "question_id": "q1",
+            "question_type": "single-session-user",
+            "question": "Where do I live?",
+            "question_date": "3 May",
+            "haystack_dates": ["1 May"],
+            "haystack_sessions": [session],
+            **changes,
+        }
+    ]
+
+
+class LongMemEval(unittest.TestCase):
+    def test_marked_messages_are_the_facts(self):
+        histories, cases, losses = import_longmemeval(longmemeval(), "file")
+        self.assertEqual(cases[0]["required"], [{"turn": "S1:1", "text": "I moved to Lisbon."}])
+        self.assertEqual([turn["user"] for turn in histories["q1"]], ["[1 May] I moved to Lisbon.", "[1 May]"])
+        self.assertEqual(losses, [])
+
+    def test_abstention_is_apart_and_a_question_without_marks_is_never_scored(self):
+        empty = [[{"role": "user", "content": "Hello."}]]
+        value = longmemeval() + longmemeval(question_id="q2_abs", haystack_sessions=empty)
+        value += longmemeval(question_id="q3", haystack_sessions=empty) + longmemeval(question_id="q4_abs")
+        _, cases, losses = import_longmemeval(value, "file")
+        self.assertEqual(
+            [(case["id"], case["kind"]) for case in cases], [("q1", "single-session-user"), ("q4_abs", "abstention")]
+        )
+        self.assertEqual([loss["what"] for loss in losses], ["abstention left out", "question left out"])
+
+    def test_a_long_marked_message_is_named_by_its_beginning_and_found_in_its_turn(self):
+        session = [{"role": "user", "content": f" {'long ' * 99}", "has_answer": True}]
+        histories, cases, _ = import_longmemeval(longmemeval(haystack_sessions=[session]), "file")
+        self.assertLessEqual(len(cases[0]["required"][0]["text"]), 200)
+        check_set(case_set(histories, cases, 100), "file")
+
+    def test_a_message_of_another_role_is_left_out_and_told(self):
+        session = [{"role": "system", "content": "x", "has_answer": True}, {"role": "user", "content": "y"}]
+        value = longmemeval() + longmemeval(question_id="q2", haystack_sessions=[session])
+        histories, _, losses = import_longmemeval(value, "file")
+        self.assertEqual([turn["id"] for turn in histories["q2"]], ["S1:2"])
+        self.assertEqual([loss["what"] for loss in losses], ["message left out", "question left out"])
+
+    def test_a_file_of_another_shape_is_refused(self):
+        for value in ([], {}, [{}], longmemeval(haystack_dates=3), longmemeval() * 2):
+            with self.subTest(value=value), self.assertRaises(InputError):
+                import_longmemeval(value, "file")
+
+
+CALL = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"at": "log"}'}}
+CHAT = [
+    {"role": "system", "content": "Be brief."},
+    {"role": "user", "content": "Look at the log."},
+    {"role": "assistant", "content": None, "tool_calls": [CALL]},
+    {"role": "tool", "tool_call_id": "c1", "content": "disk full"},
+    {"role": "assistant", "content": "The disk is full."},
+    {"role": "user", "content": [{"type": "text", "text": "Write to ana@example.com"}]},
+    {"role": "assistant", "content": "Done."},
+    {"role": "user", "content": "What was wrong?"},
+    {"role": "assistant", "content": "The disk."},
+]
+
+
+class ChatLogs(unittest.TestCase):
+    def imported(self, *lines, options=()):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "log.jsonl"
+            path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+            return run("chat", path, *options)
+
+    def test_a_call_and_its_result_are_one_turn(self):
+        status, out, err = self.imported({"id": "talk", "messages": CHAT})
+        self.assertEqual(status, 0, err)
+        first, second = json.loads(out)["histories"]["talk"]
+        call = {**CALL, "function": {"name": "look", "arguments": {"at": "log"}}}
+        self.assertEqual(
+            first["messages"],
+            [
+                {"role": "assistant", "content": "", "tool_calls": [call]},
+                {"role": "tool", "tool_call_id": "c1", "content": "disk full"},
+            ],
+        )
+        self.assertEqual((first["assistant"], second["user"]), ("The disk is full.", "Write to ana@example.com"))
+
+    def test_the_question_is_the_last_user_message_and_its_reply_is_not_in_the_history(self):
+        _, out, _ = self.imported({"messages": CHAT})
+        case = json.loads(out)["cases"][0]
+        self.assertEqual((case["current"], case["instructions"]), ("What was wrong?", "Be brief."))
+        self.assertNotIn("The disk.", out)
+
+    def test_single_messages_are_grouped_by_conversation(self):
+        lines = [{**message, "conversation_id": name} for message in CHAT for name in ("a", "b")]
+        status, out, _ = self.imported(*lines)
+        made = json.loads(out)
+        self.assertEqual((status, list(made["histories"])), (0, ["a", "b"]))
+        self.assertEqual([case["split"] for case in made["cases"]], ["dev", "held_out"])
+
+    def test_what_cannot_be_read_is_left_out_whole_and_listed(self):
+        broken = {**CALL, "function": {"name": "look", "arguments": "{"}}
+        for name, change in {
+            "arguments": {"content": None, "tool_calls": [broken]},
+            "no result": {"content": None, "tool_calls": [{**CALL, "id": "c2"}]},
+            "picture": {"content": [{"type": "image_url", "image_url": {}}]},
+            "half a character": {"content": "x \ud800"},
+            "a part without text": {"content": [{"type": "text"}]},
+            "a call of the older form": {"content": None, "function_call": {"name": "look", "arguments": "{}"}},
+            "sound": {"content": None, "audio": {"id": "a1"}},
+            "a role of another kind": {"role": "function", "name": "look", "content": "disk full"},
+        }.items():
+            with self.subTest(name):
+                messages = [*CHAT[:2], {"role": "assistant", **change}, *CHAT[4:]]
+                status, out, err = self.imported({"messages": messages})
+                self.assertEqual((status, len(json.loads(out)["histories"]["conversation-1"])), (0, 1))
+                self.assertIn("1 times turn left out:", err)
+
+    def test_a_refusal_is_what_the_assistant_said(self):
+        part = {"type": "refusal", "refusal": "I cannot."}
+        for said in ({"content": None, "refusal": "I cannot."}, {"content": [part]}):
+            with self.subTest(said=said):
+                _, out, _ = self.imported({"messages": [CHAT[1], {"role": "assistant", **said}, CHAT[-2]]})
+                self.assertEqual(json.loads(out)["histories"]["conversation-1"][0]["assistant"], "I cannot.")
+
+    @unittest.skipUnless((folder() / "tokenizer.json").exists(), "the tokenizer is not prepared: python prepare.py")
+    def test_a_control_token_in_one_conversation_does_not_spoil_the_set(self):
+        token = "<turn|>"
+        talks = {
+            "turn": [{"role": "user", "content": f"Say {token}"}, {"role": "assistant", "content": "No."}, *CHAT[1:]],
+            "call": [*CHAT[:3], {**CHAT[3], "content": token}, *CHAT[4:]],
+            "question": [*CHAT[:-2], {"role": "user", "content": token}],
+            "whole": CHAT,
+        }
+        status, out, err = self.imported(*({"id": name, "messages": said} for name, said in talks.items()))
+        made = json.loads(out)
+        self.assertEqual((status, list(made["histories"])), (0, ["turn", "call", "whole"]))
+        self.assertEqual([len(turns) for turns in made["histories"].values()], [2, 1, 2])
+        self.assertNotIn(token, out)
+        self.assertIn("2 times turn left out:", err)
+        self.assertIn("1 times question left out:", err)
+
+    def test_evidence_in_a_turn_that_is_left_out_takes_its_question_along(self):
+        histories, cases, _ = import_locomo(locomo([question(["D1:1"]), question(["D2:1"])]), "file")
+        turns, left, losses = without_control(histories, cases, lambda text: "red" if "red" in text else None)
+        self.assertEqual(([case["id"] for case in left], len(turns["one"])), (["one-1"], 2))
+        self.assertEqual([loss["what"] for loss in losses], ["turn left out", "question left out"])
+
+    def test_a_log_with_nothing_to_import_is_an_error_and_writes_nothing(self):
+        for lines in ([{"messages": CHAT[:2]}], [], [{"messages": []}], [3], [{"messages": CHAT, "id": "a"}] * 2):
+            with self.subTest(lines=lines):
+                status, out, err = self.imported(*lines)
+                self.assertEqual((status, out, len(err.splitlines())), (2, "", 1))
+
+    def test_mask_takes_the_address_out_of_the_whole_set(self):
+        _, out, err = self.imported({"messages": CHAT}, options=["--mask"])
+        self.assertNotIn("example.com", out)
+        self.assertIn("Write to [mail address 1]", out)
+        self.assertIn("masked: 1 different mail address", err)
+
+
+if __name__ == "__main__":
+    unittest.main()
