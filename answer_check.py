@@ -34,15 +34,12 @@ RECORDING = HERE / "answer-result.json"
 KEYS = HERE / "answer-keys.json"
 CASES = HERE / "cases.json"
 REPLACED = re.compile(
-    r"\b(?:replaced|instead|not|no longer|switched|changed|actually|previous|originally|earlier)\b", re.IGNORECASE
-)
-SAID_MISSING = re.compile(
-    r"\b(?:do not|don't|does not|doesn't) (?:have|say|mention|state|specify|contain)\b"
-    r"|\bnot (?:mention|state|specif|provide|includ|contain)"
-    r"|\bno information\b|\bnot enough information\b|\bmissing\b|\bnot in the conversation\b"
-    r"|\bcannot (?:find|determine)\b|\bprovide (?:more |the )?(?:context|conversation)\b",
-    re.IGNORECASE,
-)
+    r"\b(?:replaced|instead|not|no longer|switched|changed|actually|previous|originally|earlier)\b", re.IGNORECASE)
+SAID_MISSING = re.compile(r"\b(?:do not|don't|does not|doesn't) (?:have|say|mention|state|specify|contain)\b"
+                          r"|\bnot (?:mention|state|specif|provide|includ|contain)"
+                          r"|\bno information\b|\bnot enough information\b|\bmissing\b|\bnot in the conversation\b"
+                          r"|\bcannot (?:find|determine)\b|\bprovide (?:more |the )?(?:context|conversation)\b",
+                          re.IGNORECASE)
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 COUNTS = ("pass", "fail", "incomplete", "said_missing", "stale_as_current", "cases_passed_every_trial")
 JOBS_HELP = "requests at a time (default 1: a server that puts several into one batch may answer otherwise)"
@@ -55,12 +52,10 @@ def sentences(text):
 
 def states_stale_as_current(text, key):
     """Version 1: a stale pattern in a sentence that neither speaks of a replacement nor holds a must pattern."""
-    return any(
-        any(pattern.search(sentence) for pattern in key["stale"])
-        and not REPLACED.search(sentence)
-        and not any(pattern.search(sentence) for pattern in key["must"])
-        for sentence in sentences(text)
-    )
+    return any(any(pattern.search(sentence) for pattern in key["stale"])
+               and not REPLACED.search(sentence)
+               and not any(pattern.search(sentence) for pattern in key["must"])
+               for sentence in sentences(text))
 
 
 def facts_given(text, key):
@@ -96,21 +91,17 @@ def verdicts(recording, keys, version=1):
     """{strategy: {case: [verdict]}} for a whole recording, entries in their recorded order."""
     return {
         strategy: {case: [grade(entry, keys[case], version) for entry in entries] for case, entries in cases.items()}
-        for strategy, cases in recording["answers"].items()
-    }
+        for strategy, cases in recording["answers"].items()}
 
 
 def summarize(cases):
     """The counts of one strategy's verdicts; kinds of incompleteness stand beside them where there are any."""
     every = [verdict for found in cases.values() for verdict in found]
-    counts = {
-        "pass": sum(v["grade"] == "pass" for v in every),
-        "fail": sum(v["grade"] == "fail" for v in every),
-        "incomplete": sum(v["grade"] == "incomplete" for v in every),
-        "said_missing": sum(v.get("why") == "said_missing" for v in every),
-        "stale_as_current": sum(v.get("why") == "stale_as_current" for v in every),
-        "cases_passed_every_trial": sum(all(v["grade"] == "pass" for v in found) for found in cases.values()),
-    }
+    counts = {"pass": sum(v["grade"] == "pass" for v in every), "fail": sum(v["grade"] == "fail" for v in every),
+              "incomplete": sum(v["grade"] == "incomplete" for v in every),
+              "said_missing": sum(v.get("why") == "said_missing" for v in every),
+              "stale_as_current": sum(v.get("why") == "stale_as_current" for v in every),
+              "cases_passed_every_trial": sum(all(v["grade"] == "pass" for v in found) for found in cases.values())}
     kinds = sorted({v["why"] for v in every if v["grade"] == "incomplete"})
     if kinds:
         counts["incomplete_kinds"] = {kind: sum(v.get("why") == kind for v in every) for kind in kinds}
@@ -121,14 +112,9 @@ def report(recording, keys, version=1):
     """The published report: a summary for each strategy, and every grade. Another grader than version 1 is named."""
     found = verdicts(recording, keys, version)
     named = {} if version == 1 else {"grader": version}
-    return {
-        **named,
-        "summary": {strategy: summarize(cases) for strategy, cases in found.items()},
-        "graded": {
-            strategy: {case: [verdict["grade"] for verdict in row] for case, row in cases.items()}
-            for strategy, cases in found.items()
-        },
-    }
+    return {**named, "summary": {strategy: summarize(cases) for strategy, cases in found.items()},
+            "graded": {strategy: {case: [verdict["grade"] for verdict in row] for case, row in cases.items()}
+                       for strategy, cases in found.items()}}
 
 
 def table(summary):
@@ -160,8 +146,8 @@ def read_both(recording_path, keys_path):
 
 def run_record(args):
     """Ask for the answers that the journal lacks and, when it has them all, write the recording."""
-    from answers import record
     from answer_model import MODEL, read_model
+    from answers import record
 
     pinned = read_model(args.model) if args.model else MODEL
     kind = model_kind(args.api)
@@ -201,21 +187,17 @@ def model_kind(api):
 
 def lab_requests(cases_path, manifest_path):
     """(plan, what identifies it): the requests of the lab's strategies for a case set, counted by its tokenizer."""
-    from answers import record as answer_record
     import strategies
+    from answers import record as answer_record
     from selection.cases import check_requests, load_cases
-    from tokens.manifest import MANIFEST
     from tokenizer import counter
+    from tokens.manifest import MANIFEST
 
     manifest_path = manifest_path or MANIFEST
     cases, count = load_cases(cases_path), counter(manifest_path)
     check_requests(cases, count, cases_path)
-    sources = {
-        "case_set_sha256": file_hash(cases_path),
-        "strategies_sha256": file_hash(strategies.__file__),
-        "tokenizer_manifest_sha256": file_hash(manifest_path),
-        "counter": count.profile(),
-    }
+    sources = {"case_set_sha256": file_hash(cases_path), "strategies_sha256": file_hash(strategies.__file__),
+               "tokenizer_manifest_sha256": file_hash(manifest_path), "counter": count.profile()}
     return answer_record.plan_requests(cases, strategies.STRATEGIES, count), sources
 
 
@@ -249,57 +231,28 @@ def add_grading(parser, recording=True, command=True):
     """The options of all that grades. A command's have no default: it would undo what was given before the command."""
     suppress = argparse.SUPPRESS
     if recording:
-        parser.add_argument(
-            "--recording",
-            type=Path,
-            default=suppress if command else RECORDING,
-            metavar="FILE",
-            help="recorded answers (default answer-result.json)",
-        )
-    parser.add_argument(
-        "--keys",
-        type=Path,
-        default=suppress if command else KEYS,
-        metavar="FILE",
-        help="patterns (default answer-keys.json)",
-    )
-    parser.add_argument(
-        "--grader",
-        type=int,
-        choices=sorted(GRADERS),
-        default=suppress if command else 1,
-        help="version of the rule: 1 as published, 2 reads negations and corrections (default 1)",
-    )
+        parser.add_argument("--recording", type=Path, default=suppress if command else RECORDING, metavar="FILE",
+                            help="recorded answers (default answer-result.json)")
+    parser.add_argument("--keys", type=Path, default=suppress if command else KEYS, metavar="FILE",
+                        help="patterns (default answer-keys.json)")
+    parser.add_argument("--grader", type=int, choices=sorted(GRADERS), default=suppress if command else 1,
+                        help="version of the rule: 1 as published, 2 reads negations and corrections (default 1)")
 
 
 def add_record(commands):
     """The command that records."""
-    parser = commands.add_parser(
-        "record",
-        help="record answers from a local server",
-        description=run_record.__doc__,
-        epilog="Example: python answer_check.py record --dry-run --only recent/held-latest",
-    )
-    parser.add_argument(
-        "--out",
-        type=Path,
-        default=RECORDING,
-        metavar="FILE",
-        help="the recording; its journal is kept beside it (default answer-result.json)",
-    )
+    parser = commands.add_parser("record", help="record answers from a local server", description=run_record.__doc__,
+                                 epilog="Example: python answer_check.py record --dry-run --only recent/held-latest")
+    parser.add_argument("--out", type=Path, default=RECORDING, metavar="FILE",
+                        help="the recording; its journal is kept beside it (default answer-result.json)")
     parser.add_argument("--only", metavar="STRATEGY/CASE", help="fill the journal for one, and print what is missing")
     parser.add_argument(
-        "--dry-run", action="store_true", help="print the requests with their token counts, ask nothing"
-    )
+        "--dry-run", action="store_true", help="print the requests with their token counts, ask nothing")
     parser.add_argument("--jobs", type=jobs, default=1, metavar="N", help=JOBS_HELP)
     parser.add_argument("--host", help="the server's address (default OLLAMA_HOST, else 127.0.0.1:11434)")
     parser.add_argument("--model", type=Path, metavar="FILE", help="a model block, as answer_model.py pin prints it")
-    parser.add_argument(
-        "--api",
-        choices=("ollama", "openai"),
-        default="ollama",
-        help="the server's interface; openai for llama.cpp's or vLLM's, never for an Ollama",
-    )
+    parser.add_argument("--api", choices=("ollama", "openai"), default="ollama",
+                        help="the server's interface; openai for llama.cpp's or vLLM's, never for an Ollama")
     parser.add_argument("--cases", type=Path, default=CASES, metavar="FILE", help="case set (default cases.json)")
     parser.add_argument("--tokenizer", type=Path, metavar="MANIFEST", help="manifest of another model's tokenizer")
     parser.set_defaults(run=run_record)
@@ -307,24 +260,16 @@ def add_record(commands):
 
 def add_readings(commands):
     """The commands that read recordings beyond their grades."""
-    parser = commands.add_parser(
-        "attribution",
-        help="was each fact sent, and was it answered?",
-        description=run_attribution.__doc__,
-        epilog="Example: python answer_check.py attribution --report evaluation-result.json",
-    )
+    parser = commands.add_parser("attribution", help="was each fact sent, and was it answered?",
+                                 description=run_attribution.__doc__,
+                                 epilog="Example: python answer_check.py attribution --report evaluation-result.json")
     parser.add_argument(
-        "--report", type=Path, required=True, metavar="FILE", help="evaluation report of the same requests"
-    )
+        "--report", type=Path, required=True, metavar="FILE", help="evaluation report of the same requests")
     parser.add_argument("--cases", type=Path, default=CASES, metavar="FILE", help="case set (default cases.json)")
     add_grading(parser)
     parser.set_defaults(run=run_attribution)
-    parser = commands.add_parser(
-        "compare",
-        help="two recordings, pair by pair",
-        description=run_compare.__doc__,
-        epilog="Example: python answer_check.py compare answer-result.json answer-result.json",
-    )
+    parser = commands.add_parser("compare", help="two recordings, pair by pair", description=run_compare.__doc__,
+                                 epilog="Example: python answer_check.py compare answer-result.json answer-result.json")
     parser.add_argument("a", type=Path, help="a recording")
     parser.add_argument("b", type=Path, help="another recording of the same cases, strategies and seeds")
     add_grading(parser, recording=False)

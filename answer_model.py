@@ -64,13 +64,11 @@ class AnswerModel(Server):
         entry = find_build(get_json(f"{self.url}/api/tags"), tag, self.url)
         if entry is None:
             raise ServerError(
-                f"{self.url} has no model {tag}, pinned as {wanted} (there: none); run `ollama pull {tag}`"
-            )
+                f"{self.url} has no model {tag}, pinned as {wanted} (there: none); run `ollama pull {tag}`")
         if entry.get("digest") != wanted:
             raise ServerError(
                 f"{self.url}: {tag} is the build {entry.get('digest')}, and {wanted} is pinned; run"
-                f" `ollama pull {tag}`, or pin the build that is there: `python answer_model.py pin {tag}`"
-            )
+                f" `ollama pull {tag}`, or pin the build that is there: `python answer_model.py pin {tag}`")
         return {"version": version, "digest": wanted}
 
     def check_build(self):

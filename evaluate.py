@@ -15,8 +15,8 @@ import sys
 from pathlib import Path
 
 import strategies
-from selection.cases import CaseError, load_cases
 from base.command import InputError, dump, file_hash, run_command, whole_numbers
+from selection.cases import CaseError, load_cases
 
 ROOT = Path(__file__).parent
 CASES = ROOT / "cases.json"
@@ -34,19 +34,12 @@ def grade(case, selected):
     """
     contents = [message.get("content") or "" for message in selected["messages"]]
     missing = [fact for fact in case["required"] if not in_request(fact, case, selected, contents)]
-    return {
-        "case": case["id"],
-        "split": case["split"],
-        "kind": case["kind"],
-        "turns": selected["turns"],
-        "notes": selected["notes"],
-        "input_tokens": selected["input_tokens"],
-        "within_budget": selected["input_tokens"] <= strategies.available(case),
-        "required_found": len(case["required"]) - len(missing),
-        "required_total": len(case["required"]),
-        "missing": missing,
-        "stale_included": [fact for fact in case["stale"] if in_request(fact, case, selected, contents)],
-    }
+    return {"case": case["id"], "split": case["split"], "kind": case["kind"], "turns": selected["turns"],
+            "notes": selected["notes"], "input_tokens": selected["input_tokens"],
+            "within_budget": selected["input_tokens"] <= strategies.available(case),
+            "required_found": len(case["required"]) - len(missing), "required_total": len(case["required"]),
+            "missing": missing,
+            "stale_included": [fact for fact in case["stale"] if in_request(fact, case, selected, contents)]}
 
 
 @strategies.per_history
@@ -72,16 +65,12 @@ def summarize(rows):
         graded = [row for row in of_split if "error" not in row]
         if graded:
             found, total = (sum(row[field] for row in graded) for field in ("required_found", "required_total"))
-            summary[split] = {
-                "cases": len(graded),
-                "facts_found": found,
-                "facts_total": total,
-                "fact_recall": round(found / total, 3),
-                "complete_cases": sum(not row["missing"] for row in graded),
-                "cases_with_stale_facts": sum(bool(row["stale_included"]) for row in graded),
-                "over_budget": sum(not row["within_budget"] for row in graded),
-                "mean_input_tokens": round(sum(row["input_tokens"] for row in graded) / len(graded), 1),
-            }
+            summary[split] = {"cases": len(graded), "facts_found": found, "facts_total": total,
+                              "fact_recall": round(found / total, 3),
+                              "complete_cases": sum(not row["missing"] for row in graded),
+                              "cases_with_stale_facts": sum(bool(row["stale_included"]) for row in graded),
+                              "over_budget": sum(not row["within_budget"] for row in graded),
+                              "mean_input_tokens": round(sum(row["input_tokens"] for row in graded) / len(graded), 1)}
         if len(graded) < len(of_split):
             summary.setdefault(split, {"cases": 0})["errors"] = len(of_split) - len(graded)
     return summary
@@ -94,9 +83,9 @@ def run(path=CASES, names=tuple(strategies.STRATEGIES), budgets=None, manifest=N
     and cases. manifest: another model's. options: jobs, scheduler and verify of run_cases. Fields that are not in the
     published report appear only where something is not at its default.
     """
-    from tokens.manifest import MANIFEST, read_manifest  # here, so that grading alone needs no tokenizer
     from selection.run import ALWAYS_CHECKED, run_cases
     from tokenizer import profile_of
+    from tokens.manifest import MANIFEST, read_manifest  # here, so that grading alone needs no tokenizer
 
     manifest, path = Path(manifest or MANIFEST), Path(path)
     cases = load_cases(path) if cases is None else cases
@@ -117,10 +106,8 @@ def run(path=CASES, names=tuple(strategies.STRATEGIES), budgets=None, manifest=N
     requests = len(names) * len(cases) * len(result)
     if requests > ALWAYS_CHECKED:
         report["counted_in_full"] = {"requests": requests, "checked": checked}
-    levels = [
-        {"summary": {name: summarize(rows) for name, rows in by_name.items()}, "cases": by_name}
-        for by_name in result.values()
-    ]
+    levels = [{"summary": {name: summarize(rows) for name, rows in by_name.items()}, "cases": by_name}
+              for by_name in result.values()]
     if budgets:
         return {**report, "budgets": {str(budget): level for budget, level in zip(budgets, levels)}}
     return {**report, **levels[0]}
@@ -172,11 +159,9 @@ def table(report):
                     continue
                 facts = f"{figures['facts_found']}/{figures['facts_total']}"
                 complete = f"{figures['complete_cases']}/{figures['cases']}"
-                yield (
-                    f"{name:{width}}  {split:8}  {facts:9}  {figures['fact_recall']:<6}  {complete:8}"
-                    f"  {figures['cases_with_stale_facts']:<5}  {figures['over_budget']:<4}"
-                    f"  {figures['mean_input_tokens']}{failed}"
-                )
+                yield (f"{name:{width}}  {split:8}  {facts:9}  {figures['fact_recall']:<6}  {complete:8}"
+                       f"  {figures['cases_with_stale_facts']:<5}  {figures['over_budget']:<4}"
+                       f"  {figures['mean_input_tokens']}{failed}")
 
 
 def complaints(report):
@@ -195,24 +180,16 @@ def parse_arguments(argv):
     parser = argparse.ArgumentParser(
         description=__doc__.splitlines()[0],
         epilog="example: python evaluate.py --strategies recent,notes,bm25 --budget 128,256 > report.local.json",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+        formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", type=Path, default=CASES, help="the case set (default: the twelve cases)")
     parser.add_argument(
-        "--strategies",
-        default=",".join(strategies.STRATEGIES),
-        metavar="NAME,…",
-        help="which rules: recent,relevant,notes,hybrid (default), modelkit's, or FILE.py:NAME for your own",
-    )
+        "--strategies", default=",".join(strategies.STRATEGIES), metavar="NAME,…",
+        help="which rules: recent,relevant,notes,hybrid (default), modelkit's, or FILE.py:NAME for your own")
     parser.add_argument(
-        "--unit",
-        choices=("turn", "message"),
-        default="turn",
-        help="what modelkit's selectors choose; an answer may need the reply that single messages leave out",
-    )
+        "--unit", choices=("turn", "message"), default="turn",
+        help="what modelkit's selectors choose; an answer may need the reply that single messages leave out")
     parser.add_argument(
-        "--fuse", metavar="FILE.py:NAME", help="also run near joined with your embedder, a list of texts -> vectors"
-    )
+        "--fuse", metavar="FILE.py:NAME", help="also run near joined with your embedder, a list of texts -> vectors")
     parser.add_argument("--budget", type=whole_numbers, metavar="N,…", help="input tokens for every case, one run each")
     parser.add_argument("--tokenizer", type=Path, metavar="MANIFEST", help="count for the model of another manifest")
     parser.add_argument("--verify", action="store_true", help="count every chosen request in full as well")
@@ -245,14 +222,8 @@ def main(argv=None):
         lines = list(explain(arguments.cases, arguments.explain, names, grade, **options))  # all or, at an error, nothing
         sys.stdout.writelines(line + "\n" for line in lines)
         return 0
-    report = run(
-        arguments.cases,
-        names,
-        **options,
-        jobs=arguments.jobs,
-        scheduler=arguments.scheduler,
-        verify=arguments.verify,
-    )
+    report = run(arguments.cases, names, **options, jobs=arguments.jobs, scheduler=arguments.scheduler,
+                 verify=arguments.verify)
     sys.stdout.write(dump(report))
     failures = list(complaints(report))
     more = [f"and {len(failures) - SHOWN} more, all in the report"] if len(failures) > SHOWN else []

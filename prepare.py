@@ -152,12 +152,10 @@ def main(argv=None):
     parser = argparse.ArgumentParser(
         description=__doc__.splitlines()[0],
         epilog="Example: python prepare.py\nLAB_TOKENIZER names another folder for the files than .tokenizer/.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+        formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--from", dest="given", type=Path, metavar="DIR", help="a folder that has the two files")
     parser.add_argument(
-        "--manifest", type=Path, default=MANIFEST, metavar="FILE", help=f"what to prepare (default: {MANIFEST.name})"
-    )
+        "--manifest", type=Path, default=MANIFEST, metavar="FILE", help=f"what to prepare (default: {MANIFEST.name})")
     parser.add_argument("--model", metavar="REPO", help="pin this model's tokenizer: write FILE, then prepare it")
     parser.add_argument("--revision", metavar="HASH", help="with --model: the full commit hash on the hub")
     args = parser.parse_args(argv)

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import answer_check
 import answer_model
-from answers.keys import check_covered, read_keys
 from answers.journal import read_recording
+from answers.keys import check_covered, read_keys
 from base.command import InputError
 
 HERE = Path(__file__).parent
@@ -39,26 +39,14 @@ PUBLISHED_SHA256 = "c26be1522a32691be4f231425dac56fc8d7642c55147c1d36366e1fe7e12
 
 
 def entry(answer, **changed):
-    return {
-        "seed": 1,
-        "answer": answer,
-        "tool_calls": [],
-        "done_reason": "stop",
-        "prompt_tokens": 9,
-        "answer_tokens": 9,
-        **changed,
-    }
+    return {"seed": 1, "answer": answer, "tool_calls": [], "done_reason": "stop", "prompt_tokens": 9,
+            "answer_tokens": 9, **changed}
 
 
 def run(*argv):
     """(status, stdout, stderr) of the script in a process of its own."""
-    done = subprocess.run(
-        [sys.executable, HERE / "answer_check.py", *argv],
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        cwd=tempfile.gettempdir(),
-    )
+    done = subprocess.run([sys.executable, HERE / "answer_check.py", *argv], capture_output=True, text=True,
+                          encoding="utf-8", cwd=tempfile.gettempdir())
     return done.returncode, done.stdout, done.stderr
 
 
@@ -74,15 +62,12 @@ class Published(unittest.TestCase):
             counts = report["summary"][strategy]
             self.assertEqual(
                 list(counts),
-                ["pass", "fail", "incomplete", "said_missing", "stale_as_current", "cases_passed_every_trial"],
-            )
+                ["pass", "fail", "incomplete", "said_missing", "stale_as_current", "cases_passed_every_trial"])
             passed, failed, missing, stale, cases = figures
             self.assertEqual(list(counts.values()), [passed, failed, 0, missing, stale, cases], strategy)
             self.assertIn(strategy, err)
-        expected = {
-            strategy: {case: ["pass" if case in passed else "fail"] * 5 for case in KEYS}
-            for strategy, passed in PASSED.items()
-        }
+        expected = {strategy: {case: ["pass" if case in passed else "fail"] * 5 for case in KEYS}
+                    for strategy, passed in PASSED.items()}
         self.assertEqual(json.dumps(report["graded"]), json.dumps(expected))  # as text: the order counts as well
 
     def test_the_keys_cover_exactly_the_held_out_cases(self):
@@ -125,11 +110,9 @@ class Recording(unittest.TestCase):
         self.assertEqual(answer_model.MODEL, RECORDING["model"])
 
     def test_grading_needs_neither_tokenizer_nor_requests(self):
-        code = (
-            "import sys, answer_check; answer_check.main([]);"
-            "found = {'tokenizers', 'requests', 'jinja2', 'huggingface_hub'} & set(sys.modules);"
-            "sys.exit(f'imported {found}' if found else 0)"
-        )
+        code = ("import sys, answer_check; answer_check.main([]);"
+                "found = {'tokenizers', 'requests', 'jinja2', 'huggingface_hub'} & set(sys.modules);"
+                "sys.exit(f'imported {found}' if found else 0)")
         done = subprocess.run(
             [sys.executable, "-c", code], capture_output=True, cwd=HERE, env={**os.environ, "LAB_TOKENIZER": os.devnull}
         )
@@ -138,11 +121,8 @@ class Recording(unittest.TestCase):
     def test_output_is_the_same_bytes_whatever_the_hash_seed_and_locale(self):
         outs = set()
         for seed, locale in (("0", "C"), ("1", "C.UTF-8")):
-            done = subprocess.run(
-                [sys.executable, HERE / "answer_check.py"],
-                capture_output=True,
-                env={**os.environ, "PYTHONHASHSEED": seed, "LC_ALL": locale, "PYTHONUTF8": "0"},
-            )
+            done = subprocess.run([sys.executable, HERE / "answer_check.py"], capture_output=True,
+                                  env={**os.environ, "PYTHONHASHSEED": seed, "LC_ALL": locale, "PYTHONUTF8": "0"})
             outs.add(done.stdout)
         self.assertEqual(len(outs), 1)
         self.assertNotIn(b"\r", outs.pop())
@@ -187,12 +167,8 @@ class Refusals(unittest.TestCase):
         self.refused(lambda d: d.update(recorded={"requests": requests}), "62 tokens and the request 63")
 
     def test_what_a_recording_says_of_its_requests_has_a_shape(self):
-        for recorded in (
-            [],
-            {"requests": []},
-            {"requests": {"recent": 3}},
-            {"requests": {"recent": {"held-latest": 62}}},
-        ):
+        for recorded in ([], {"requests": []}, {"requests": {"recent": 3}},
+                         {"requests": {"recent": {"held-latest": 62}}}):
             with self.subTest(recorded):
                 self.refused(lambda d: d.update(recorded=recorded), "is not an object of strategies")
 
@@ -207,8 +183,7 @@ class Refusals(unittest.TestCase):
     def test_keys_that_are_not_for_the_recorded_cases(self):
         self.refused(lambda d: d["cases"].pop("held-latest"), "'held-latest' has no key", keys=True)
         self.refused(
-            lambda d: d["cases"].update(other={"must": ["x"], "stale": []}), "'other' has a key but", keys=True
-        )
+            lambda d: d["cases"].update(other={"must": ["x"], "stale": []}), "'other' has a key but", keys=True)
         self.refused(lambda d: d.pop("cases"), "no keys", keys=True)
         self.refused(lambda d: d["cases"]["held-latest"].update(must=[]), "at least one pattern", keys=True)
         self.refused(lambda d: d["cases"]["held-latest"].update(must=["(a+)+"]), "refused", keys=True)

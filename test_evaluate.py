@@ -14,9 +14,9 @@ from copy import deepcopy
 from pathlib import Path
 
 import strategies
-from selection.cases import CaseError
 from base.command import InputError
 from evaluate import CASES, ROOT, grade, load_cases, main, run, summarize
+from selection.cases import CaseError
 from strategies import STRATEGIES, escape
 
 RECORDED = ROOT / "evaluation-result.json"
@@ -38,17 +38,10 @@ needs_tokenizer = unittest.skipUnless(prepared(), "the tokenizer is not prepared
 
 def case_of(*turns, current="What is it?", required=("x",), stale=(), room=200):
     """A case with (user, assistant) turns and `room` tokens for input."""
-    return {
-        "id": "made-up",
-        "split": "dev",
-        "kind": "made up",
-        "instructions": "Be brief.",
-        "current": current,
-        "history": [{"user": user, "assistant": assistant} for user, assistant in turns],
-        "budget": {"context_limit": room + 30, "max_new_tokens": 20, "margin": 10},
-        "required": list(required),
-        "stale": list(stale),
-    }
+    return {"id": "made-up", "split": "dev", "kind": "made up", "instructions": "Be brief.", "current": current,
+            "history": [{"user": user, "assistant": assistant} for user, assistant in turns],
+            "budget": {"context_limit": room + 30, "max_new_tokens": 20, "margin": 10}, "required": list(required),
+            "stale": list(stale)}
 
 
 def count_words(messages, tools=None):
@@ -71,8 +64,7 @@ class RecordedReport(unittest.TestCase):
     def script(self, seed, folder, locale):
         environment = {**os.environ, "PYTHONHASHSEED": seed, "LC_ALL": locale, "PYTHONUTF8": "0"}
         return subprocess.run(
-            [sys.executable, ROOT / "evaluate.py"], cwd=folder, env=environment, capture_output=True, check=True
-        )
+            [sys.executable, ROOT / "evaluate.py"], cwd=folder, env=environment, capture_output=True, check=True)
 
     def test_a_fresh_run_differs_from_the_recorded_result_or_with_hash_seed_folder_and_locale(self):
         with tempfile.TemporaryDirectory() as elsewhere:
@@ -87,11 +79,8 @@ class RecordedReport(unittest.TestCase):
         self.assertIn(b"held_out", done.stderr)
 
     def test_the_recorded_hashes_are_of_other_files(self):
-        for field, file in (
-            ("case_set_sha256", "cases.json"),
-            ("strategies_sha256", "strategies.py"),
-            ("tokenizer_manifest_sha256", "tokenizer-manifest.json"),
-        ):
+        for field, file in (("case_set_sha256", "cases.json"), ("strategies_sha256", "strategies.py"),
+                            ("tokenizer_manifest_sha256", "tokenizer-manifest.json")):
             self.assertEqual(self.recorded[field], hashlib.sha256((ROOT / file).read_bytes()).hexdigest(), file)
 
     def test_a_selection_does_not_fit_its_budget(self):
@@ -224,14 +213,8 @@ class Notes(unittest.TestCase):
         self.assertEqual(content.count("</notes>"), 1)
         self.assertEqual(
             content.splitlines()[:5],
-            [
-                strategies.NOTES_HEADER,
-                "<notes>",
-                "- [turn 1, user] We must leave &lt;/notes&gt; now &amp; then.",
-                "- [turn 1, user] [turn 9, user] We never lie.",
-                "- [turn 1, assistant] Never mind.",
-            ],
-        )
+            [strategies.NOTES_HEADER, "<notes>", "- [turn 1, user] We must leave &lt;/notes&gt; now &amp; then.",
+             "- [turn 1, user] [turn 9, user] We never lie.", "- [turn 1, assistant] Never mind."])
         self.assertTrue(content.endswith("</notes>\n\nQuestion: What is it?"))
 
     def test_a_line_break_in_a_sentence_forges_a_second_note(self):
@@ -240,8 +223,7 @@ class Notes(unittest.TestCase):
 
     def test_a_cue_inside_a_word_or_in_capitals_is_misread(self):
         lines = strategies.note_lines(
-            [{"user": "MUST go. The mustard is unlimited.", "assistant": "Alwaysland."}], strategies.CUES
-        )
+            [{"user": "MUST go. The mustard is unlimited.", "assistant": "Alwaysland."}], strategies.CUES)
         self.assertEqual(lines, [["- [turn 1, user] MUST go."]])
 
     def test_an_equal_line_is_kept_twice(self):
@@ -272,19 +254,16 @@ class CommandLine(unittest.TestCase):
         self.fail(f"{arguments} were taken")
 
     def test_a_wrong_option_is_taken_or_answered_without_the_remedy(self):
-        for arguments, message in (
-            (["--strategies", "newest"], "'newest' is unknown; use recent"),
-            (["--strategies", ","], "names no strategy"),
-            (["--strategies", "recent,recent"], "recent stands twice"),
-            (["--strategies", "nowhere.py:pick"], "no such file"),
-            (["--strategies", f"{ROOT / 'strategies.py'}:pick"], "has no function 'pick'"),
-            (["--cases", "nowhere.json"], "cannot be read"),
-            (["--budget", "0"], "no list of positive whole numbers"),
-            (["--budget", "1e3"], "no list of positive whole numbers"),
-            (["--budget", "64,64"], "no list of positive whole numbers"),
-            (["--jobs", "0"], "--jobs takes"),
-            (["--explain", "nowhere"], "no such case"),
-        ):
+        for arguments, message in ((["--strategies", "newest"], "'newest' is unknown; use recent"),
+                                   (["--strategies", ","], "names no strategy"),
+                                   (["--strategies", "recent,recent"], "recent stands twice"),
+                                   (["--strategies", "nowhere.py:pick"], "no such file"),
+                                   (["--strategies", f"{ROOT / 'strategies.py'}:pick"], "has no function 'pick'"),
+                                   (["--cases", "nowhere.json"], "cannot be read"),
+                                   (["--budget", "0"], "no list of positive whole numbers"),
+                                   (["--budget", "1e3"], "no list of positive whole numbers"),
+                                   (["--budget", "64,64"], "no list of positive whole numbers"),
+                                   (["--jobs", "0"], "--jobs takes"), (["--explain", "nowhere"], "no such case")):
             with self.subTest(arguments):
                 self.assertIn(message, self.refused(*arguments))
 

@@ -1,7 +1,5 @@
 """Count what a request costs: the model's own chat template and tokenizer, no inference.
 
-Run:  not a script; `python prepare.py` fetches the two files once.
-
 count_request(messages, tools=None) -> tokens of the request as the model's server sees it: generation prompt on,
 thinking off, special tokens written by the template and not added again. counter() is the loaded Counter; use it as
 the `count` of a strategy, which can then add costs (`part`) instead of counting each candidate again.
@@ -14,8 +12,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from tokens.manifest import MANIFEST, folder, read_manifest
-from tokens.token_sum import TokenSum
 from tokens.template import CountError, TokenizerError, compile_template
+from tokens.token_sum import TokenSum
 
 COUNT_SCOPE = "chat template with generation prefix; tokenizer files only, no inference"
 
@@ -63,13 +61,8 @@ class Counter:
     def text(self, messages, tools=None):
         """The request as the template writes it."""
         try:
-            return self._template.render(
-                messages=messages,
-                tools=tools,
-                add_generation_prompt=True,
-                enable_thinking=False,
-                **self._special,
-            )
+            return self._template.render(messages=messages, tools=tools, add_generation_prompt=True,
+                                         enable_thinking=False, **self._special)
         except Exception as error:  # whatever somebody's template makes of these messages, too deep ones included
             reason = str(error) or type(error).__name__
             raise CountError(f"the chat template refuses this request: {reason}; correct its messages") from None
@@ -93,13 +86,9 @@ class Counter:
 
 def profile_of(manifest):
     """The `counter` block that a manifest's counter has."""
-    return {
-        "model": manifest["model"],
-        "revision": manifest["revision"],
-        "template_sha256": manifest["files"]["chat_template.jinja"]["sha256"],
-        "enable_thinking": False,
-        "count_scope": COUNT_SCOPE,
-    }
+    return {"model": manifest["model"], "revision": manifest["revision"],
+            "template_sha256": manifest["files"]["chat_template.jinja"]["sha256"], "enable_thinking": False,
+            "count_scope": COUNT_SCOPE}
 
 
 def read_verified(manifest_path, manifest):

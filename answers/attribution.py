@@ -11,8 +11,8 @@ Does not grade whole answers (answer_check.py), select or count.
 """
 
 from answers.reply import incomplete_kind
-from base.turns import fact_text
 from base.command import InputError, NotComparable
+from base.turns import fact_text
 
 OUTCOMES = {
     (True, True): "used",
@@ -29,10 +29,8 @@ STALE_OUTCOMES = {
 ROW_TYPES = {"case": str, "input_tokens": int, "required_total": int, "missing": list, "stale_included": list}
 HASHES = ("case_set_sha256", "strategies_sha256", "tokenizer_manifest_sha256")
 SAME_HASHES = "the hashes of case set, strategies and tokenizer manifest, and the prompt tokens of every request"
-SAME_TOKENS = (
-    "equal prompt tokens for every strategy and case, for the recording holds no request hashes: likely the"
-    " same requests, not proved"
-)
+SAME_TOKENS = ("equal prompt tokens for every strategy and case, for the recording holds no request hashes: likely the"
+               " same requests, not proved")
 
 
 def rows_of(report):
@@ -61,21 +59,17 @@ def check_same_requests(recording, report, cases):
         if name in recorded and recorded[name] != report.get(name):
             raise NotComparable(
                 f"the report is about other requests: its {name} is {report.get(name)} and the recording's"
-                f" {recorded[name]}; run python evaluate.py on what was recorded"
-            )
+                f" {recorded[name]}; run python evaluate.py on what was recorded")
     for strategy, answered in recording["answers"].items():
         for case, entries in answered.items():
             where, row = f"{strategy}/{case}", rows.get((strategy, case))
             if row is None:
                 raise NotComparable(
-                    f"the report has no row for {where}; run python evaluate.py with that strategy and case"
-                )
+                    f"the report has no row for {where}; run python evaluate.py with that strategy and case")
             for entry in entries:
                 if "incomplete" not in entry and entry["prompt_tokens"] != row["input_tokens"]:
-                    raise NotComparable(
-                        f"the report is about other requests: {where} costs {row['input_tokens']}"
-                        f" tokens there and {entry['prompt_tokens']} in the recording"
-                    )
+                    raise NotComparable(f"the report is about other requests: {where} costs {row['input_tokens']}"
+                                        f" tokens there and {entry['prompt_tokens']} in the recording")
             check_facts(row, cases.get(case), where)
     return SAME_HASHES if all(name in recorded for name in HASHES) else SAME_TOKENS
 
@@ -88,8 +82,7 @@ def check_facts(row, case, where):
     known = known and all(fact in case["stale"] for fact in row["stale_included"])
     if not known or len(case["required"]) != row["required_total"]:
         raise NotComparable(
-            f"{where}: the report's facts are not those of the case set; give the set that was evaluated with --cases"
-        )
+            f"{where}: the report's facts are not those of the case set; give the set that was evaluated with --cases")
 
 
 def attribute(recording, report, cases, keys, grader, version=1):
@@ -107,18 +100,13 @@ def attribute(recording, report, cases, keys, grader, version=1):
             found
             for strategy, answered in recording["answers"].items()
             for case, entries in answered.items()
-            for found in attribute_case(
-                kind, strategy, by_id[case], rows[strategy, case], entries, keys[case], grader
-            )
-        ]
+            for found in attribute_case(kind, strategy, by_id[case], rows[strategy, case], entries, keys[case], grader)]
         names = outcome_names(kind)
         result[kind] = {
             "summary": {
                 strategy: {name: sum(f["answers"][name] for f in facts if f["strategy"] == strategy) for name in names}
-                for strategy in recording["answers"]
-            },
-            "facts": facts,
-        }
+                for strategy in recording["answers"]},
+            "facts": facts}
     return result
 
 
@@ -132,20 +120,13 @@ def attribute_case(kind, strategy, case, row, entries, key, grader):
     facts = case[kind]
     patterns = key["must" if kind == "required" else "stale"]
     if len(patterns) != len(facts):
-        raise InputError(
-            f"case {case['id']!r}: {len(patterns)} patterns for {len(facts)} {kind} facts; the nth pattern"
-            " belongs to the nth fact: correct the keys"
-        )
+        raise InputError(f"case {case['id']!r}: {len(patterns)} patterns for {len(facts)} {kind} facts; the nth pattern"
+                         " belongs to the nth fact: correct the keys")
     for place, fact in enumerate(facts):
         sent = fact not in row["missing"] if kind == "required" else fact in row["stale_included"]
         outcomes = [outcome(kind, sent, entry, key, place, grader) for entry in entries]
-        yield {
-            "strategy": strategy,
-            "case": case["id"],
-            "fact": fact_text(fact),
-            "in_request": sent,
-            "answers": {name: outcomes.count(name) for name in outcome_names(kind)},
-        }
+        yield {"strategy": strategy, "case": case["id"], "fact": fact_text(fact), "in_request": sent,
+               "answers": {name: outcomes.count(name) for name in outcome_names(kind)}}
 
 
 def outcome(kind, sent, entry, key, place, grader):
@@ -162,8 +143,7 @@ def table(result):
     """The attribution as lines of text for a person."""
     lines = [
         f"same requests: {result['same_requests_by']}",
-        "sent: the fact was in the request; answered: the answer states it; the figures count one fact in one answer",
-    ]
+        "sent: the fact was in the request; answered: the answer states it; the figures count one fact in one answer"]
     for kind in ("required", "stale"):
         names = outcome_names(kind)
         lines += ["", f"{kind} facts, answers by outcome"]
@@ -174,8 +154,6 @@ def table(result):
             found = [f for f in result[kind]["facts"] if f["answers"][name]]
             for fact in found:
                 total = sum(fact["answers"].values())
-                lines.append(
-                    f"  {name.replace('_', ' ')}: {fact['strategy']}/{fact['case']}: {fact['fact']!r}"
-                    f" ({fact['answers'][name]} of {total})"
-                )
+                lines.append(f"  {name.replace('_', ' ')}: {fact['strategy']}/{fact['case']}: {fact['fact']!r}"
+                             f" ({fact['answers'][name]} of {total})")
     return "\n".join(lines)

@@ -1,7 +1,5 @@
 """What a server says of a model's build, and whether that build is the one that was pinned.
 
-Run:  not a script; answer_model.py checks a build with it.
-
 Only readings of what /api/version, /api/tags and /api/show gave: which entry is meant, is it local, does it bring texts
 or parameters that would change the prompt that was counted. Does not ask for answers (answer_model.py does).
 """
@@ -24,8 +22,7 @@ def bare_digest(digest):
     found = str(digest).lower().removeprefix("sha256:")
     if not re.fullmatch(r"[0-9a-f]{64}", found):
         raise InputError(
-            f"model block: digest {digest!r} is not 64 hexadecimal digits; `answer_model.py pin` prints one"
-        )
+            f"model block: digest {digest!r} is not 64 hexadecimal digits; `answer_model.py pin` prints one")
     return found
 
 
@@ -45,10 +42,8 @@ def check_version(version, url):
     if found is None:
         raise ServerError(f"{url}: no Ollama version in the reply; is this the address of an Ollama?")
     if tuple(map(int, found.groups())) <= OLDEST_REFUSED:
-        raise ServerError(
-            f"{url}: Ollama {version} is refused: 0.30.0 reports short counts and older ones (or a build"
-            " without a version) run another engine; install a newer one"
-        )
+        raise ServerError(f"{url}: Ollama {version} is refused: 0.30.0 reports short counts and older ones (or a build"
+                          " without a version) run another engine; install a newer one")
     return version
 
 
@@ -73,8 +68,7 @@ def find_build(tags, tag, url):
         if isinstance(entry, dict) and same_name(str(entry.get("name") or entry.get("model", "")), tag):
             if entry.get("remote_host") or entry.get("remote_model"):
                 raise ServerError(
-                    f"{url}: {tag} is answered by {entry.get('remote_host')} and cannot be pinned; use a local build"
-                )
+                    f"{url}: {tag} is answered by {entry.get('remote_host')} and cannot be pinned; use a local build")
             return entry
     return None
 
@@ -90,33 +84,21 @@ def check_shown(shown, renderer, where):
     lines = [line.split(None, 1) for line in modelfile.splitlines() if len(line.split(None, 1)) == 2]
     told = {name.upper(): value.strip() for name, value in lines if name.upper() in ("RENDERER", "PARSER", "ADAPTER")}
     parameters = sorted(
-        " ".join(line.split()) for line in field(shown, "parameters", str, where).splitlines() if line.strip()
-    )
+        " ".join(line.split()) for line in field(shown, "parameters", str, where).splitlines() if line.strip())
     unknown = sorted({line.split()[0] for line in parameters} - PARAMETERS)
     capabilities = sorted(map(str, field(shown, "capabilities", list, where)))
-    for bad, reason in (
-        (shown.get("system"), "brings a system text of its own"),
-        (shown.get("messages"), "brings messages of its own"),
-        ("ADAPTER" in told, "has an adapter"),
-        (unknown, f"sets {', '.join(unknown)}, which is not ours to undo"),
-        (capabilities and "completion" not in capabilities, "cannot complete text"),
-        (
-            renderer and modelfile and not told.get("RENDERER", "").startswith(renderer),
-            f"renders prompts with {told.get('RENDERER', 'a template')} and not {renderer}",
-        ),
-    ):
+    for bad, reason in ((shown.get("system"), "brings a system text of its own"),
+                        (shown.get("messages"), "brings messages of its own"), ("ADAPTER" in told, "has an adapter"),
+                        (unknown, f"sets {', '.join(unknown)}, which is not ours to undo"),
+                        (capabilities and "completion" not in capabilities, "cannot complete text"),
+                        (renderer and modelfile and not told.get("RENDERER", "").startswith(renderer),
+                         f"renders prompts with {told.get('RENDERER', 'a template')} and not {renderer}")):
         if bad:
             raise ServerError(
-                f"{where} {reason}: the prompt would not be the one that was counted; pull the published build"
-            )
+                f"{where} {reason}: the prompt would not be the one that was counted; pull the published build")
     weights = re.search(r"sha256-[0-9a-f]{64}", modelfile)
-    return {
-        "parameters": parameters,
-        "capabilities": capabilities,
-        "renderer": told.get("RENDERER"),
-        "parser": told.get("PARSER"),
-        "weights": weights[0] if weights else None,
-    }
+    return {"parameters": parameters, "capabilities": capabilities, "renderer": told.get("RENDERER"),
+            "parser": told.get("PARSER"), "weights": weights[0] if weights else None}
 
 
 def pinned_block(url, tag):
@@ -128,13 +110,8 @@ def pinned_block(url, tag):
     shown = get_json(f"{url}/api/show", {"model": tag}, missing={})
     facts = check_shown(shown, None, f"{url}: {tag}")
     details, info = field(entry, "details", dict, url), field(shown, "model_info", dict, url)
-    return {
-        "publisher_model": info.get("general.base_model.0.repo_url") or info.get("general.name"),
-        "license": info.get("general.license"),
-        "ollama_tag": entry.get("name") or tag,
-        "ollama_digest": bare_digest(entry.get("digest")),
-        "ollama_version": version,
-        "quantization": details.get("quantization_level"),
-        "parameters": details.get("parameter_size"),
-        "renderer": facts.get("renderer"),
-    }
+    return {"publisher_model": info.get("general.base_model.0.repo_url") or info.get("general.name"),
+            "license": info.get("general.license"), "ollama_tag": entry.get("name") or tag,
+            "ollama_digest": bare_digest(entry.get("digest")), "ollama_version": version,
+            "quantization": details.get("quantization_level"), "parameters": details.get("parameter_size"),
+            "renderer": facts.get("renderer")}

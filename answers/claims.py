@@ -1,7 +1,5 @@
 """Grader version 2: what an answer claims, as a person would read it.
 
-Run:  not a script; `python answer_check.py --grader 2` grades by it.
-
 Version 1 asks whether a pattern occurs. That is wrong where an answer denies what it names ("three, not five" for
 five), corrects itself ("was three, now five"), or writes a value in another form ("two hundred", "1,200", "**14**").
 Version 2 brings the text to one form and asks whether some occurrence is claimed. Its rules are those of
@@ -28,8 +26,7 @@ CLAUSE_START = re.compile(r"[,;:()]|\bbut\b|\band\b|\bhowever\b|\bnow\b| - ", re
 NEGATOR = r"(?:\bnot|\bnever|\bno longer|n't|\bcannot)"
 LIMITING = (
     r"(?:exceed\w*|outlive|outlast|more|less|fewer|over|under|beyond|above|below|only|just|until|before|after|than"
-    r"|least|most)"
-)
+    r"|least|most)")
 DENIED_BEFORE = re.compile(
     rf"{NEGATOR}(?: (?!{LIMITING}\b)[\w'-]+){{0,5}} $"
     r"|\b(?:instead of|rather than|as opposed to|replac(?:e|es|ed|ing)|used to (?:be|use|have))(?: (?:the|our|an?))? $"
@@ -38,8 +35,7 @@ DENIED_BEFORE = re.compile(
     r"|\b(?:decided|voted|advised|argued) against(?: (?:the|our|an?|using))* $"
     r"|\b(?:chose|chosen|picked|preferred)(?: [\w'-]+){0,3} over $"
     r"|\b(?:not sure|not certain|unsure|unclear|not clear|n't know|not know)\b.{0,40}$",
-    re.IGNORECASE,
-)
+    re.IGNORECASE)
 SUBJECT = r"(?: (?!(?:because|since|as|so|while|that|which|and|or|but|where|when|for)\b)[\w'-]+){0,3}"
 GIVEN_UP = "(?:replaced|dropped|abandoned|removed|superseded|rejected|ruled out)"
 PERIOD = "week|month|quarter|year|sprint"
@@ -54,8 +50,7 @@ DENIED_AFTER = re.compile(
     rf"|^{SUBJECT} (?:was|were|had been)\b[^.;]{{0,60}} last (?:{PERIOD})\b.{{0,80}}\b(?:now|today|this (?:{PERIOD}))\b"
     rf"|^{SUBJECT} (?:is|was|are|were) (?:the |our |an? )?(?:old|former|outdated)\b"
     r"|^[^,.;?!]{0,40}[,.;] ?(?:but |and )?(?:that|this|it|which) (?:was|is) (?:wrong|incorrect|outdated|a mistake)\b",
-    re.IGNORECASE,
-)
+    re.IGNORECASE)
 PAST = r"(?:previously|originally|formerly|initially|earlier|at first)"
 PAST_BEFORE = re.compile(rf"\b(?:was|were|had been|old|former|{PAST})\b", re.IGNORECASE)
 PAST_ONLY = re.compile(  # a value said to be of the past, with or without another in its place
@@ -65,16 +60,12 @@ PAST_ONLY = re.compile(  # a value said to be of the past, with or without anoth
     rf"|\b(?:now|currently)\b[^.;?!]{{0,60}}[,;] {PAST} $",
     re.IGNORECASE,
 )
-SWITCH = re.compile(
-    r"\b(?:now|currently|changed|replaced|switched|moved|raised|lowered|increased|reduced|updated)\b"
-    r"|\bnew(?: [\w-]+)?(?::| is\b| are\b)",
-    re.IGNORECASE,
-)
-CORRECTED = re.compile(
-    r"^(?: [\w'-]+){0,2} ?[,.;(-]+ ?"
-    r"(?:no[,:]|wait,|sorry,|(?:actually|or rather|rather|i mean|make that|correction)\b)",
-    re.IGNORECASE,
-)
+SWITCH = re.compile(r"\b(?:now|currently|changed|replaced|switched|moved|raised|lowered|increased|reduced|updated)\b"
+                    r"|\bnew(?: [\w-]+)?(?::| is\b| are\b)",
+                    re.IGNORECASE)
+CORRECTED = re.compile(r"^(?: [\w'-]+){0,2} ?[,.;(-]+ ?"
+                       r"(?:no[,:]|wait,|sorry,|(?:actually|or rather|rather|i mean|make that|correction)\b)",
+                       re.IGNORECASE)
 FROM = re.compile(r"\bfrom $", re.IGNORECASE)
 OTHER_NUMBER = r"(?:\d[\w]*|" + SMALL + r"\b)"
 OR_ANOTHER = re.compile(rf"^ or {OTHER_NUMBER}", re.IGNORECASE)
@@ -86,12 +77,10 @@ NUMBER_NEAR = 40
 REPLACEMENT = re.compile(
     r"\b(?:replaced|instead|not|no longer|switched|changed|actually|previous|previously|originally|earlier|formerly"
     r"|initially|used to)\b|\b(?:old|before|former):",
-    re.IGNORECASE,
-)
+    re.IGNORECASE)
 LATER_CUE = re.compile(
     r"\b(?:now|then|later|since|moved|currently|today|updated|replaced|instead|no longer|switched|changed|actually)\b",
-    re.IGNORECASE,
-)
+    re.IGNORECASE)
 NOT_MISSING = re.compile(r"\b(?:nothing|none|not|no \w+|isn't|aren't)(?: (?:is|are|was|were|else is))? missing\b", re.I)
 SAID_MISSING = re.compile(
     r"\b(?:do not|don't|does not|doesn't|did not|didn't)"
@@ -101,8 +90,7 @@ SAID_MISSING = re.compile(
     r"|\bno information\b|\bnot enough information\b|\bmissing\b|\bnot in the conversation\b"
     r"|\b(?:cannot|can't|could not|couldn't|unable to) (?:find|determine|tell|say|see)\b"
     r"|\bprovide (?:more |the )?(?:context|conversation)\b|\b(?:not sure|unsure|not certain)\b",
-    re.IGNORECASE,
-)
+    re.IGNORECASE)
 
 
 def plain(text):
@@ -120,10 +108,8 @@ def digits(text):
 
     def value(match):
         words = re.split(r"[- ]", match[0].lower())
-        if words == ["one"] and (
-            ONE_AS_PRONOUN.search(text[max(0, match.start() - 10) : match.start()])
-            or text.startswith((" of", " another"), match.end())
-        ):
+        if words == ["one"] and (ONE_AS_PRONOUN.search(text[max(0, match.start() - 10) : match.start()])
+                                 or text.startswith((" of", " another"), match.end())):
             return match[0]
         total = group = 0
         for word in words:
@@ -151,14 +137,10 @@ def readings(text):
 
 def claims(sentences, patterns):
     """For each sentence, whether the answer claims there what each occurrence of each pattern says: lists of bools."""
-    return [
-        [
-            is_claimed(sentence, match, following)
-            for pattern in patterns
-            for match in adapted(pattern).finditer(sentence)
-        ]
-        for sentence, following in zip(sentences, [*sentences[1:], ""])
-    ]
+    return [[is_claimed(sentence, match, following)
+             for pattern in patterns
+             for match in adapted(pattern).finditer(sentence)]
+            for sentence, following in zip(sentences, [*sentences[1:], ""])]
 
 
 def is_claimed(sentence, match, following):

@@ -20,21 +20,16 @@ from base.command import NotComparable
 
 def check_paired(first, second):
     """NotComparable unless both recordings have the same strategies, cases and seeds."""
-    shapes = [
-        {
-            (strategy, case): [entry["seed"] for entry in entries]
-            for strategy, cases in recording["answers"].items()
-            for case, entries in cases.items()
-        }
-        for recording in (first, second)
-    ]
+    shapes = [{(strategy, case): [entry["seed"] for entry in entries]
+               for strategy, cases in recording["answers"].items()
+               for case, entries in cases.items()}
+              for recording in (first, second)]
     for place in sorted(set(shapes[0]) | set(shapes[1])):
         seeds = [shape.get(place) for shape in shapes]
         if None in seeds or sorted(seeds[0]) != sorted(seeds[1]):
             told = ["no answers" if found is None else f"seeds {found}" for found in seeds]
             raise NotComparable(
-                f"{'/'.join(place)}: the first has {told[0]}, the second {told[1]}; record the same requests"
-            )
+                f"{'/'.join(place)}: the first has {told[0]}, the second {told[1]}; record the same requests")
 
 
 def pairs(recording, other, verdicts, other_verdicts):
@@ -43,18 +38,10 @@ def pairs(recording, other, verdicts, other_verdicts):
     for strategy, cases in recording["answers"].items():
         for case, entries in cases.items():
             second = {
-                e["seed"]: v["grade"] for e, v in zip(other["answers"][strategy][case], other_verdicts[strategy][case])
-            }
+                e["seed"]: v["grade"] for e, v in zip(other["answers"][strategy][case], other_verdicts[strategy][case])}
             for entry, verdict in zip(entries, verdicts[strategy][case]):
-                found.append(
-                    {
-                        "strategy": strategy,
-                        "case": case,
-                        "seed": entry["seed"],
-                        "a": verdict["grade"],
-                        "b": second[entry["seed"]],
-                    }
-                )
+                found.append({"strategy": strategy, "case": case, "seed": entry["seed"], "a": verdict["grade"],
+                              "b": second[entry["seed"]]})
     return found
 
 
@@ -87,17 +74,13 @@ def paired_figures(found):
     by_case = Counter({pair["case"]: 0 for pair in whole})
     for pair in whole:
         by_case[pair["case"]] += (pair["b"] == "pass") - (pair["a"] == "pass")
-    return {
-        "pairs": len(whole),
-        "passed_a": sum(pair["a"] == "pass" for pair in whole),
-        "passed_b": sum(pair["b"] == "pass" for pair in whole),
-        "only_a": sum(pair["a"] == "pass" != pair["b"] for pair in whole),
-        "only_b": sum(pair["b"] == "pass" != pair["a"] for pair in whole),
-        "incomplete_pairs": len(found) - len(whole),
-        "difference_by_case": dict(by_case),
-        "p": sign_flip(list(by_case.values())) if whole else None,
-        "smallest_p_possible": smallest_p(len(by_case)) if whole else None,
-    }
+    return {"pairs": len(whole), "passed_a": sum(pair["a"] == "pass" for pair in whole),
+            "passed_b": sum(pair["b"] == "pass" for pair in whole),
+            "only_a": sum(pair["a"] == "pass" != pair["b"] for pair in whole),
+            "only_b": sum(pair["b"] == "pass" != pair["a"] for pair in whole),
+            "incomplete_pairs": len(found) - len(whole), "difference_by_case": dict(by_case),
+            "p": sign_flip(list(by_case.values())) if whole else None,
+            "smallest_p_possible": smallest_p(len(by_case)) if whole else None}
 
 
 def seed_agreement(verdicts):
@@ -118,19 +101,14 @@ def compare(first, second, verdicts, other_verdicts):
     whole = [pair for pair in found if is_whole(pair)]
     if not whole:
         raise NotComparable("no pair in which both answers are whole; there is nothing to compare")
-    return {
-        "same_model": first["model"] == second["model"],
-        "same_requests": same_requests(first, second),
-        "all": paired_figures(found),
-        "strategies": {
-            strategy: paired_figures([pair for pair in found if pair["strategy"] == strategy])
-            for strategy in first["answers"]
-        },
-        "discordant": [pair for pair in whole if pair["a"] != pair["b"]],
-        "incomplete": [pair for pair in found if not is_whole(pair)],
-        "agreement_among_seeds": {"a": seed_agreement(verdicts), "b": seed_agreement(other_verdicts)},
-        "agreement_between": {"pairs": len(whole), "agree": sum(pair["a"] == pair["b"] for pair in whole)},
-    }
+    return {"same_model": first["model"] == second["model"], "same_requests": same_requests(first, second),
+            "all": paired_figures(found),
+            "strategies": {strategy: paired_figures([pair for pair in found if pair["strategy"] == strategy])
+                           for strategy in first["answers"]},
+            "discordant": [pair for pair in whole if pair["a"] != pair["b"]],
+            "incomplete": [pair for pair in found if not is_whole(pair)],
+            "agreement_among_seeds": {"a": seed_agreement(verdicts), "b": seed_agreement(other_verdicts)},
+            "agreement_between": {"pairs": len(whole), "agree": sum(pair["a"] == pair["b"] for pair in whole)}}
 
 
 def same_requests(first, second):
@@ -156,8 +134,6 @@ def table(result):
         lines.append("a recording without request hashes: whether both answered the same requests is not known")
     elif not result["same_requests"]:
         lines.append("the requests differ: this compares strategies or cases as well as answers")
-    lines += [
-        f"  discordant: {pair['strategy']}/{pair['case']} seed {pair['seed']}: a {pair['a']}, b {pair['b']}"
-        for pair in result["discordant"]
-    ]
+    lines += [f"  discordant: {pair['strategy']}/{pair['case']} seed {pair['seed']}: a {pair['a']}, b {pair['b']}"
+              for pair in result["discordant"]]
     return "\n".join(lines)

@@ -1,7 +1,5 @@
 """Speak HTTP to a model's server: addresses, proxies, time-outs, sizes, and which faults are worth another try.
 
-Run:  not a script; answer_model.py and answers/openai_server.py ask with it.
-
 No redirect is followed, no proxy stands before a loopback address, a body is read to MAX_BODY and no further, and what
 comes back is strict UTF-8 JSON or a named fault. Does not know what any request means.
 
@@ -101,8 +99,7 @@ def exchange(method, url, body=None, first_s=LOOK_S, idle_s=LOOK_S, total_s=LOOK
         raise Unavailable(f"{url}: no reply in time; is the server busy or the address wrong?") from None
     except requests.exceptions.ConnectionError:
         raise Unavailable(
-            f"{url}: cannot connect, or the connection broke; start the server or name another with --host"
-        ) from None
+            f"{url}: cannot connect, or the connection broke; start the server or name another with --host") from None
     except requests.exceptions.RequestException as error:
         raise ServerError(f"{url}: {type(error).__name__}; check the address") from None
 

@@ -1,7 +1,5 @@
 """What a recording keeps on the disk: its journal while it grows, then the finished file; and what either may hold.
 
-Run:  not a script; answers/record.py writes both, answer_check.py reads the finished file.
-
 The journal (answer-result.journal.jsonl beside answer-result.json) has one line for each answer, on the disk before the
 next request is sent. A run may end at any moment (Ctrl-C, kill -9, power): what was appended stays, a last line without
 its line feed never was, and the next run asks only for what is missing. One process at a time: the journal is locked
@@ -104,10 +102,8 @@ class Journal:
                 os.fsync(self.file)
             except OSError as error:
                 self.broken = True  # the torn line has to stay the last one: the next run cuts it off
-                raise InputError(
-                    f"{self.path}: cannot be written: {error.strerror}; free some space and start again:"
-                    " what was recorded is kept"
-                ) from None
+                raise InputError(f"{self.path}: cannot be written: {error.strerror}; free some space and start again:"
+                                 " what was recorded is kept") from None
 
 
 def read_line(line, where):
@@ -179,11 +175,9 @@ def keep(out, recording):
 def read_recording(path):
     """The recording in a file, its shape checked, or InputError naming the first place that is not as it should be."""
     data = read_json(path)
-    if (
-        not isinstance(data, dict)
+    if (not isinstance(data, dict)
         or not isinstance(data.get("model"), dict)
-        or not isinstance(data.get("answers"), dict)
-    ):
+        or not isinstance(data.get("answers"), dict)):
         raise InputError(f"{path}: no recording; it needs the objects 'model' and 'answers'")
     shape = None
     for strategy, cases in data["answers"].items():
@@ -239,5 +233,4 @@ def check_counts(recording, path):
                 if sent is not None and "incomplete" not in entry and entry["prompt_tokens"] != sent:
                     raise InputError(
                         f"{path}: {strategy}/{case} seed {entry['seed']}: the prompt was"
-                        f" {entry['prompt_tokens']} tokens and the request {sent}; a cut prompt is never graded"
-                    )
+                        f" {entry['prompt_tokens']} tokens and the request {sent}; a cut prompt is never graded")

@@ -46,10 +46,8 @@ def compile_pattern(pattern, where):
     except ValueError as error:
         raise InputError(f"{where}: pattern {pattern!r} is refused: {error}; write it more plainly") from None
     if ways > WAYS_LIMIT:
-        raise InputError(
-            f"{where}: pattern {pattern!r} is refused: it could match in too many ways from one place to"
-            " end in time; use at most one unbounded quantifier"
-        )
+        raise InputError(f"{where}: pattern {pattern!r} is refused: it could match in too many ways from one place to"
+                         " end in time; use at most one unbounded quantifier")
     if compiled.search(""):
         raise InputError(f"{where}: pattern {pattern!r} matches the empty text, so every answer; correct it")
     return compiled

@@ -16,12 +16,8 @@ from answers.reply import read_completion
 from answers.server import Server, check_sizes, sampler_options
 from base.command import InputError, parse_json
 
-UNVERIFIED = (
-    "weights",
-    "context length of the request",
-    "chat template but for its token count",
-    "sampler options taken",
-)
+UNVERIFIED = ("weights", "context length of the request", "chat template but for its token count",
+              "sampler options taken")
 
 
 class OpenAIModel(Server):
@@ -49,13 +45,11 @@ class OpenAIModel(Server):
         if not isinstance(found, list):
             raise ServerError(f"{self.url}/v1/models: no list of models; is this a server with OpenAI's interface?")
         entries = {
-            entry["id"]: entry for entry in found if isinstance(entry, dict) and isinstance(entry.get("id"), str)
-        }
+            entry["id"]: entry for entry in found if isinstance(entry, dict) and isinstance(entry.get("id"), str)}
         if name not in entries:
             raise ServerError(
                 f"{self.url} serves {', '.join(entries) or 'nothing'} and not {name}; put its name into the"
-                " model block as served_model, or start it with that alias"
-            )
+                " model block as served_model, or start it with that alias")
         version = look(f"{self.url}/props").get("build_info") or look(f"{self.url}/version").get("version")
         told = {field: entries[name][field] for field in ("root", "max_model_len", "meta") if entries[name].get(field)}
         return {"version": version, "digest": None, "meta": told}
@@ -124,14 +118,8 @@ def with_text_arguments(message):
     """A message whose tool calls carry their arguments as this interface wants them: JSON in a text."""
     if not message.get("tool_calls"):
         return message
-    calls = [
-        {
-            **call,
-            "function": {
-                **call["function"],
-                "arguments": json.dumps(call["function"]["arguments"], ensure_ascii=False),
-            },
-        }
-        for call in message["tool_calls"]
-    ]
+    calls = [{**call,
+              "function": {**call["function"],
+                           "arguments": json.dumps(call["function"]["arguments"], ensure_ascii=False)}}
+             for call in message["tool_calls"]]
     return {**message, "tool_calls": calls}

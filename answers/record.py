@@ -45,18 +45,9 @@ def plan_requests(cases, strategies, count):
             if tokens != selected["input_tokens"] or tokens > room:
                 raise InputError(
                     f"{name}/{case['id']}: the request costs {tokens} tokens ({selected['input_tokens']} by"
-                    f" the strategy) and {room} leave room for the answer; correct the strategy or budget"
-                )
-            plan.append(
-                {
-                    "strategy": name,
-                    "case": case["id"],
-                    "messages": selected["messages"],
-                    "input_tokens": tokens,
-                    "num_ctx": budget["context_limit"],
-                    "num_predict": budget["max_new_tokens"],
-                }
-            )
+                    f" the strategy) and {room} leave room for the answer; correct the strategy or budget")
+            plan.append({"strategy": name, "case": case["id"], "messages": selected["messages"], "input_tokens": tokens,
+                         "num_ctx": budget["context_limit"], "num_predict": budget["max_new_tokens"]})
     if not plan:
         raise InputError("no held-out case: there is nothing to record; give a case set that has some")
     return plan
@@ -81,10 +72,8 @@ def bodies(plan, seeds, body_of):
 
 def shown(plan, seeds, body_of):
     """The requests of a plan with their token counts, for a person to read before anything is asked."""
-    return [
-        {**{name: planned[name] for name in ("strategy", "case", "input_tokens")}, "seed": seed, "request": body}
-        for planned, seed, body in bodies(plan, seeds, body_of)
-    ]
+    return [{**{name: planned[name] for name in ("strategy", "case", "input_tokens")}, "seed": seed, "request": body}
+            for planned, seed, body in bodies(plan, seeds, body_of)]
 
 
 def tasks_for(plan, model):
@@ -130,8 +119,7 @@ def kept(task, journal):
         strategy, case, seed, _ = task["key"]
         raise CountMismatch(
             f"{journal.path}: {strategy}/{case} seed {seed}: count_mismatch: recorded with {entry['prompt_tokens']}"
-            f" prompt tokens, and we count {ours} now; go back to the tokenizer of then, or give --out another file"
-        )
+            f" prompt tokens, and we count {ours} now; go back to the tokenizer of then, or give --out another file")
     return entry
 
 
@@ -140,10 +128,8 @@ def mismatch_text(task, entry, path):
     strategy, case, seed, _ = task["key"]
     sent, counted = task["planned"]["input_tokens"], entry["prompt_tokens"]
     cause = "the prompt was cut" if counted < sent else "another template or a system text was put in"
-    return (
-        f"{strategy}/{case} seed {seed}: count_mismatch: the server counted {counted} prompt tokens and we {sent}"
-        f" ({counted - sent:+d}): {cause}; the answer is kept aside in {path} and never graded; the run ends here"
-    )
+    return (f"{strategy}/{case} seed {seed}: count_mismatch: the server counted {counted} prompt tokens and we {sent}"
+            f" ({counted - sent:+d}): {cause}; the answer is kept aside in {path} and never graded; the run ends here")
 
 
 def tell_server(model):
@@ -153,8 +139,7 @@ def tell_server(model):
         print(
             f"Ollama {version} is not one of the versions that were checked ({', '.join(CHECKED_VERSIONS)}); the token"
             " counts of each answer still are",
-            file=sys.stderr,
-        )
+            file=sys.stderr)
     if model.unverified:
         print(f"not verified on this server: {', '.join(model.unverified)}", file=sys.stderr)
 
@@ -189,10 +174,8 @@ def check_runner(tasks, model):
     context, others = patient(model.running, model.wait)
     needed = max(task["planned"]["input_tokens"] + task["planned"]["num_predict"] for task in tasks)
     if context is not None and context < needed:
-        raise ServerError(
-            f"{model.url}: the model was loaded with {context} tokens of context and {needed} are needed;"
-            " unload it, or raise the server's limit"
-        )
+        raise ServerError(f"{model.url}: the model was loaded with {context} tokens of context and {needed} are needed;"
+                          " unload it, or raise the server's limit")
     if others:
         told = f"also loaded there: {', '.join(others)}; another user's requests can reload the model"
         print(told, file=sys.stderr)
@@ -215,19 +198,10 @@ def finished(tasks, model, journal, sources):
         answers.setdefault(strategy, {}).setdefault(case, []).append(kept(task, journal))
         requests.setdefault(strategy, {})[case] = {
             "messages_sha256": sha256(json.dumps(planned["messages"], sort_keys=True)),
-            "input_tokens": planned["input_tokens"],
-            "num_ctx": planned["num_ctx"],
-            "num_predict": planned["num_predict"],
-        }
-    recorded = {
-        "api": model.api,
-        **model.identity,
-        "build": model.facts,
-        "unverified": list(model.unverified),
-        "options": sampler_options(model.model["options"]),
-        **sources,
-        "requests": requests,
-    }
+            "input_tokens": planned["input_tokens"], "num_ctx": planned["num_ctx"],
+            "num_predict": planned["num_predict"]}
+    recorded = {"api": model.api, **model.identity, "build": model.facts, "unverified": list(model.unverified),
+                "options": sampler_options(model.model["options"]), **sources, "requests": requests}
     return {"model": model.block, "answers": answers, "recorded": recorded}
 
 
@@ -235,16 +209,11 @@ def tell(tasks, journal):
     """What a run did, for a person and for a script: printed on standard error, returned as counts."""
     keys = {task["key"] for task in tasks}
     entries = [journal.answers[key] for key in keys if key in journal.answers]
-    aside = [
-        line["why"]
-        for line in journal.asides
-        if (line["strategy"], line["case"], line["seed"], line["request"]) in keys
-    ]
-    counts = {
-        "answers": len(entries),
-        "incomplete": tally(kind for kind in map(incomplete_kind, entries) if kind),
-        "set_aside": tally(aside),
-    }
+    aside = [line["why"]
+             for line in journal.asides
+             if (line["strategy"], line["case"], line["seed"], line["request"]) in keys]
+    counts = {"answers": len(entries), "incomplete": tally(kind for kind in map(incomplete_kind, entries) if kind),
+              "set_aside": tally(aside)}
     more = "" if len(entries) == len(tasks) else "; run record again for the rest"
     print(f"{len(entries)} of {len(tasks)} answers are in {journal.path}{more}", file=sys.stderr)
     for kind, number in counts["incomplete"].items():

@@ -1,7 +1,5 @@
 """Read what a server replied: one whole answer, or the name of what it is instead.
 
-Run:  not a script; answer_model.py and answers/openai_server.py read replies with it.
-
 A reply with status 200 need not be an answer: it can stop before its last line, hold an error, end for another reason
 than the answer's end, or count what cannot be. Does not speak to a server, and does not judge text: an empty answer is
 one (answer_grade.py names it incomplete).
@@ -106,14 +104,8 @@ def whole_answer(seed, text, calls, reason, counts, thought, num_predict, raw):
         raise BrokenReply("bad_counts", raw)  # absent is unknown, and never 0
     if reason == "length" and answer != num_predict:
         raise BrokenReply("bad_counts", raw)  # the server's own context was full before the answer's allowance
-    entry = {
-        "seed": seed,
-        "answer": text,
-        "tool_calls": calls,
-        "done_reason": reason,
-        "prompt_tokens": prompt,
-        "answer_tokens": answer,
-    }
+    entry = {"seed": seed, "answer": text, "tool_calls": calls, "done_reason": reason, "prompt_tokens": prompt,
+             "answer_tokens": answer}
     if thought:
         entry["thinking"] = thought
     try:

@@ -59,8 +59,7 @@ class Server:
         BrokenReply for a reply that is no answer; ServerChanged where the server is not the one that was verified.
         """
         return self.ask(
-            self.body(messages, tools, num_ctx=num_ctx, num_predict=num_predict, seed=seed, options=options)
-        )
+            self.body(messages, tools, num_ctx=num_ctx, num_predict=num_predict, seed=seed, options=options))
 
     def ask(self, body):
         """The answer to one exact request, the server's identity checked before and after it."""
@@ -79,8 +78,7 @@ class Server:
             patient(lambda: self.check_unchanged(came), self.wait)
         except Unavailable as error:
             raise ServerChanged(
-                f"{error}; a reply came before, and what gave it is not known", came, "unconfirmed"
-            ) from None
+                f"{error}; a reply came before, and what gave it is not known", came, "unconfirmed") from None
         if broken:
             raise broken
         return entry
@@ -94,11 +92,9 @@ class Server:
                 raise
             raise ServerChanged(f"the server changed during the run: {error}", came) from None
         if now != self.identity:
-            raise ServerChanged(
-                f"{self.url} changed during the run from {describe(self.identity)} to {describe(now)};"
-                " go back to the first, or start again to ask everything anew",
-                came,
-            )
+            raise ServerChanged(f"{self.url} changed during the run from {describe(self.identity)} to {describe(now)};"
+                                " go back to the first, or start again to ask everything anew",
+                                came)
 
 
 def describe(identity):

@@ -1,7 +1,5 @@
 """What every command of this project shares: strict JSON in, one JSON form out, exit statuses, progress.
 
-Run:  not a script; `run_command(main)` stands at the end of each one.
-
 Exit status  0 done; 1 done, and the answer is no; 2 could not be done; 3 not comparable or not decided; 130 stopped.
 Does not know what any command does; its errors are one line each: what, where, what to do.
 """

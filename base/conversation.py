@@ -1,6 +1,5 @@
 """What a turn and a message hold: their shape checked, their texts listed.
 
-Run:  not a script; fixtures.py, growth.py and contexts.py use it.
 Does not render a request or count it (strategies.py, tokenizer.py).
 
 turn     {"user", "assistant"} and optionally id, session, date, messages (what lies between the two)
@@ -54,8 +53,7 @@ def between_problem(messages, calls):
             problem = f"role {message['role']!r} cannot stand between user and assistant"
         if problem is None and message["role"] == "tool" and message["tool_call_id"] not in asked:
             problem = (
-                f"answers {message['tool_call_id']!r}, which no earlier call of this turn has, or answers it twice"
-            )
+                f"answers {message['tool_call_id']!r}, which no earlier call of this turn has, or answers it twice")
         for call in message.get("tool_calls", []) if problem is None else []:
             if call["id"] in calls:
                 problem = f"call id {call['id']!r} stands twice in the conversation"

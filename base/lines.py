@@ -1,6 +1,5 @@
 """Files of JSON lines: add one so that it is safe on the disk, read them whole or one at a time.
 
-Run:  not a script; judge.py, judge/__main__.py, annotate.py and judge/model.py keep what comes in one by one with it.
 Not for two writers of one file at a time.
 """
 
@@ -29,8 +28,7 @@ def read_lines(path):
     if torn(lines[-1]):
         lines.pop()
     return [
-        (number, parse_json(line, f"{path}: line {number}")) for number, line in enumerate(lines, 1) if line.strip()
-    ]
+        (number, parse_json(line, f"{path}: line {number}")) for number, line in enumerate(lines, 1) if line.strip()]
 
 
 def torn(tail):

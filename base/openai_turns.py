@@ -1,7 +1,5 @@
 """Read OpenAI messages as turns: tool calls and their results stay with the user message that led to them.
 
-Run:  not a script; import_cases.py and adapter.py use it.
-
 group  the messages of one turn as they came: the user's first, then all until the next user message
 turn   {"user", "assistant"} and "messages" for what happened in between; arguments are objects, not text
 """
@@ -84,8 +82,7 @@ def call_of(call):
         whole(json.dumps([number, name, arguments], ensure_ascii=False))
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise MessageError(
-            f"the tool call {call!r:.80} cannot be read ({error}); arguments are a JSON object"
-        ) from None
+            f"the tool call {call!r:.80} cannot be read ({error}); arguments are a JSON object") from None
     return {"id": number, "type": "function", "function": {"name": name, "arguments": arguments}}
 
 

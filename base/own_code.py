@@ -1,6 +1,5 @@
 """The user's own code (a compactor, a judge, an agent): find it by module:function and call it.
 
-Run:  not a script; options.py, judge.py, growth.py and replay.py use it.
 It is trusted as far as code on your own machine is: what it prints goes to standard error, since standard output is
 data; an exit is no answer, since status 0 would mean safe; what it raises keeps its traceback and says where.
 """

@@ -1,7 +1,5 @@
 """Read what this project's commands recorded: evaluations, sweeps over budgets, comparisons, compaction results.
 
-Run:  not a script; compare.py and report.py use it.
-
 evaluation   evaluate.py's report: summary and cases by strategy; a sweep has them once for every budget, in `budgets`
 row          one strategy's grade of one case; a row without `required_found` holds no grade, its selector failed
 """
@@ -44,11 +42,8 @@ def read_result(path, *wanted):
     kind = kind_of(result)
     if kind not in wanted:
         raise InputError(f"{path}: no result of {' or '.join(MAKERS[one] for one in wanted)}; give what that prints")
-    shapes = {
-        "evaluation": SWEEP if "budgets" in result else SINGLE,
-        "comparison": COMPARISON,
-        "compaction": COMPACTION,
-    }
+    shapes = {"evaluation": SWEEP if "budgets" in result else SINGLE, "comparison": COMPARISON,
+              "compaction": COMPACTION}
     problem = misfit(result, shapes[kind], "the result")
     if problem:
         raise InputError(f"{path}: not as {MAKERS[kind]} writes it: {problem}; run that again")

@@ -1,7 +1,5 @@
 """Say where a JSON value differs from the shape that a script needs, before the script relies on it.
 
-Run:  not a script; base/result_files.py and label_cases.py use it. The shapes of result files stand here too.
-
 shape   a type (a bool is no int, half of a surrogate pair no text), a tuple of shapes of which one has to fit,
         [shape] for a list of such values, {"field": shape, "field?": shape} for an object with such fields and any
         others, Each(shape) for an object with any names, a function value -> bool for anything else
@@ -104,11 +102,9 @@ COMPARISON = {
 CHECKED = {"item": str, "class": str, "tags": [str], "verdicts": Each(str, least=1), "lines": Each(str)}
 ROW = {"row": str, "name": str, "unknown": int, "gate": (int, float, NONE), "state": str, "change?": str}
 SHARE = (int, float, NONE)
-ROWS = (
-    {**ROW, "kept": int, "decisions": int, "low": SHARE, "high": SHARE, "wilson": is_interval, "judged?": int},
-    {**ROW, "row": lambda name: name == "contradictions", "count": int, "decisions": int, "judged?": int},
-    {**ROW, "row": lambda name: name == "prompt_tokens", "median": SHARE, "p95": SHARE},
-)
+ROWS = ({**ROW, "kept": int, "decisions": int, "low": SHARE, "high": SHARE, "wilson": is_interval, "judged?": int},
+        {**ROW, "row": lambda name: name == "contradictions", "count": int, "decisions": int, "judged?": int},
+        {**ROW, "row": lambda name: name == "prompt_tokens", "median": SHARE, "p95": SHARE})
 COMPACTED = {
     "compactor": {"name": str}, "fixtures": {"sha256": str}, "budget": Each(object), "counter": Each(object),
     "judge": ({"identity": object}, NONE), "compliant": (bool, NONE), "rows": [ROWS], "items": [CHECKED],

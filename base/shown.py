@@ -1,7 +1,4 @@
-"""Show text of a conversation to a person: unable to steer the terminal, or to turn about the text beside it.
-
-Run:  not a script; the commands of this folder use it for what they tell on standard error, in a dialogue, on a page.
-"""
+"""Show text of a conversation to a person: unable to steer the terminal, or to turn about the text beside it."""
 
 
 def visible(text, width=300):

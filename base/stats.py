@@ -59,14 +59,8 @@ def resolution(rate, n, drop=None):
     if n < 1:
         raise ValueError(f"{n} conversations show nothing; give at least 1")
     error = math.sqrt(rate * (1 - rate) / n)
-    found = {
-        "rate": rate,
-        "n": n,
-        "standard_error": error,
-        "low": max(0.0, rate - Z * error),
-        "high": min(1.0, rate + Z * error),
-        "smallest_drop": Z * error,
-    }
+    found = {"rate": rate, "n": n, "standard_error": error, "low": max(0.0, rate - Z * error),
+             "high": min(1.0, rate + Z * error), "smallest_drop": Z * error}
     if drop is not None:
         found |= {"drop": drop, "needed": conversations_needed(rate, drop)}
     return found
@@ -87,10 +81,8 @@ def percentile(values, share):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(
-        description="What a success rate over so many runs can show.",
-        epilog="example: python -m base.stats --rate 0.83 --runs 200 --drop 0.015",
-    )
+    parser = argparse.ArgumentParser(description="What a success rate over so many runs can show.",
+                                     epilog="example: python -m base.stats --rate 0.83 --runs 200 --drop 0.015")
     parser.add_argument("--rate", type=float, required=True, help="success rate, 0 to 1")
     parser.add_argument("--runs", type=int, required=True, help="independent conversations it was measured on")
     parser.add_argument("--drop", type=float, help="a drop in the rate that you would want to see")

@@ -1,7 +1,5 @@
 """Check the turns of a case set: their texts, and the tool calls and results that may stand in one.
 
-Run:  not a script; selection/cases.py uses it.
-
 messages  of a turn: what happened between the user's text and the assistant's closing one, as OpenAI messages:
           {"role": "assistant", "content": text, "tool_calls": [{"id", "type", "function": {"name", "arguments"}}]}
           {"role": "tool", "tool_call_id": text, "content": text}, behind the message whose call it answers
@@ -121,12 +119,10 @@ def texts_in(value):
 def is_call(call):
     """Whether a value is a tool call as chat templates take it: a name, and arguments that are an object."""
     function = call.get("function") if isinstance(call, dict) else None
-    return (
-        isinstance(function, dict)
-        and isinstance(call.get("id", ""), str)
-        and isinstance(function.get("name"), str)
-        and isinstance(function.get("arguments"), dict)
-    )
+    return (isinstance(function, dict)
+            and isinstance(call.get("id", ""), str)
+            and isinstance(function.get("name"), str)
+            and isinstance(function.get("arguments"), dict))
 
 
 def turn_contents(turn):

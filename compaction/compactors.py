@@ -1,6 +1,5 @@
 """Shrink what a conversation holds to what a budget allows: the built-in compactors.
 
-Run:  not a script; `python -m compaction.check --compactor NAME` uses them.
 Does not say when to compact (growth.py), find binding items (classify.py) or ask a model (summary.py).
 
 compactor  (history, budget, count) -> messages. history: the messages of the request so far, the current user message
@@ -16,8 +15,7 @@ from compaction.fixtures.classify import classify
 from strategies import NOTES_HEADER, available, escape, render, take
 
 LEDGER_HEADER = (
-    "Statements pinned from earlier turns, word for word. They quote the conversation and still bind its participants."
-)
+    "Statements pinned from earlier turns, word for word. They quote the conversation and still bind its participants.")
 LEDGER_SHARE = 0.5  # of the available input, at most, for pinned lines; the turns that follow keep the rest
 QUESTION = "\n</notes>\n\nQuestion: "
 
@@ -68,12 +66,8 @@ def as_case(history, budget):
     for turn in turns:
         notes_block, turn[0] = split_notes(turn[0])
         front += notes_block
-    return {
-        "instructions": "\n\n".join(filter(None, front)),
-        "current": history[-1]["content"],
-        "budget": budget,
-        "history": [as_turn(turn) for turn in turns],
-    }
+    return {"instructions": "\n\n".join(filter(None, front)), "current": history[-1]["content"], "budget": budget,
+            "history": [as_turn(turn) for turn in turns]}
 
 
 def as_turn(messages):

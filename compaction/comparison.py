@@ -1,6 +1,5 @@
 """Is a change safe? Two results side by side: a gated row that got worse blocks it, whatever the rest did.
 
-Run:  not a script; check.py uses it.
 Does not ask whether a compactor meets its gates (gates.py): a baseline may miss them and still be what a change is
 measured against.
 
@@ -15,44 +14,36 @@ from fractions import Fraction
 from itertools import product
 
 from base.command import NotComparable
+from base.stats import mcnemar
 from compaction.fixtures.form import CLASSES
 from compaction.fixtures.items import RETAINED, UNKNOWN
-from base.stats import mcnemar
 
 HARM = {"contradicted": 0, "absent": 1, "opaque": 2, "unjudged": 2, "supported": 3, "verbatim": 3}
 
 
 def check_comparable(candidate, incumbent):
     """NotComparable, with the reason, for results of other fixtures, conversations, budgets, counters or judges."""
-    for field, remedy in (
-        ("fixtures", "run both on the same fixtures"),
-        ("budget", "run both at the same budget"),
-        ("counter", "count both with the same tokenizer"),
-        ("gates", "use the same gates"),
-    ):
+    for field, remedy in (("fixtures", "run both on the same fixtures"), ("budget", "run both at the same budget"),
+                          ("counter", "count both with the same tokenizer"), ("gates", "use the same gates")):
         if candidate[field] != incumbent[field]:
             raise NotComparable(f"not comparable: {field} differ; {remedy}")
     shares = {one["keep_share"] for one in (candidate, incumbent)} - {None}
     if len(shares) > 1:
-        raise NotComparable(
-            "not comparable: the compactors were handed different shares of the budget (keep_share); "
-            "run both with the same --keep-share"
-        )
+        raise NotComparable("not comparable: the compactors were handed different shares of the budget (keep_share); "
+                            "run both with the same --keep-share")
     covered = [{one["conversation_id"] for one in side["decisions"]} for side in (candidate, incumbent)]
     if covered[0] != covered[1]:
         only = sorted(covered[0] ^ covered[1])
         raise NotComparable(
             f"not comparable: only one side has decisions on {', '.join(only)}; give both sides contexts "
-            "of the same conversations"
-        )
+            "of the same conversations")
     left_to_judge = [
         {one["by"] for one in side["decisions"] if one["by"] == "judge" or one["verdict"] == "unjudged"}
         for side in (candidate, incumbent)
     ]  # where text alone decided everything on one side, no judge could have changed it
     if all(left_to_judge) and "judge" in set.union(*left_to_judge) and identity(candidate) != identity(incumbent):
         raise NotComparable(
-            f"not comparable: judged by {identity(candidate)!r} and by {identity(incumbent)!r}; use one judge for both"
-        )
+            f"not comparable: judged by {identity(candidate)!r} and by {identity(incumbent)!r}; use one judge for both")
 
 
 def identity(result):
@@ -74,26 +65,19 @@ def compare(candidate, incumbent):
     for row in rows:
         if row["row"] in CLASSES:
             row |= discordant([pair for pair in pairs if pair[0]["class"] == row["row"]])
-    return {
-        "decision": "not decided" if partial and decision == "safe" else decision,
-        "rows": rows,
-        "changed": changed(pairs),
-        "unpaired": {
-            "candidate": len(candidate["decisions"]) - len(pairs),
-            "incumbent": len(incumbent["decisions"]) - len(pairs),
-        },
-        "missing_verdicts": missing(candidate["decisions"] + incumbent["decisions"]),
-    }
+    return {"decision": "not decided" if partial and decision == "safe" else decision, "rows": rows,
+            "changed": changed(pairs),
+            "unpaired": {"candidate": len(candidate["decisions"]) - len(pairs),
+                         "incumbent": len(incumbent["decisions"]) - len(pairs)},
+            "missing_verdicts": missing(candidate["decisions"] + incumbent["decisions"])}
 
 
 def compare_rows(candidate, incumbent, shared=None):
     """Each gated row of two reports with its change; `shared`: unknown decisions that both have, by class."""
     old = {row["row"]: row for row in incumbent}
-    return [
-        {"row": row["row"], "name": row["name"], "change": row_change(row, old[row["row"]], (shared or {}))}
-        for row in candidate
-        if row["gate"] is not None
-    ]
+    return [{"row": row["row"], "name": row["name"], "change": row_change(row, old[row["row"]], (shared or {}))}
+            for row in candidate
+            if row["gate"] is not None]
 
 
 def row_change(new, old, shared):
@@ -107,10 +91,8 @@ def row_change(new, old, shared):
     if not new["decisions"] or not old["decisions"]:
         return "undecided"
     same = min(shared.get(new["row"], 0), new["unknown"], old["unknown"])
-    differences = [
-        value(new, both + mine) - value(old, both + theirs)
-        for both, mine, theirs in product((0, same), (0, new["unknown"] - same), (0, old["unknown"] - same))
-    ]
+    differences = [value(new, both + mine) - value(old, both + theirs)
+                   for both, mine, theirs in product((0, same), (0, new["unknown"] - same), (0, old["unknown"] - same))]
     return "worse" if max(differences) < 0 else "not worse" if min(differences) >= 0 else "undecided"
 
 
@@ -133,20 +115,16 @@ def shared_unknown(new, old):
     for name in (*CLASSES, "contradictions"):
         keys = [
             Counter(
-                one["key"] for one in side if one["verdict"] == "unjudged" and name in (one["class"], "contradictions")
-            )
-            for side in (new, old)
-        ]
+                one["key"] for one in side if one["verdict"] == "unjudged" and name in (one["class"], "contradictions"))
+            for side in (new, old)]
         found[name] = (keys[0] & keys[1]).total()
     return found
 
 
 def missing(decisions):
     """Verdicts that are not there: distinct questions for a judge, and decisions in contexts that cannot be read."""
-    return {
-        "unjudged": len({one["key"] for one in decisions if one["verdict"] == "unjudged"}),
-        "opaque": sum(one["verdict"] == "opaque" for one in decisions),
-    }
+    return {"unjudged": len({one["key"] for one in decisions if one["verdict"] == "unjudged"}),
+            "opaque": sum(one["verdict"] == "opaque" for one in decisions)}
 
 
 def paired(new, old):
@@ -167,13 +145,8 @@ def discordant(pairs):
     known = [pair for pair in pairs if not any(one["verdict"] in UNKNOWN for one in pair)]
     kept = [[one["verdict"] in RETAINED for one in pair] for pair in known]
     lost, gained = kept.count([False, True]), kept.count([True, False])
-    return {
-        "pairs": len(pairs),
-        "unknown_pairs": len(pairs) - len(known),
-        "lost": lost,
-        "gained": gained,
-        "p": mcnemar(lost, gained),
-    }
+    return {"pairs": len(pairs), "unknown_pairs": len(pairs) - len(known), "lost": lost, "gained": gained,
+            "p": mcnemar(lost, gained)}
 
 
 def changed(pairs):
@@ -190,20 +163,10 @@ def changed(pairs):
         different = [pair for pair in trail if pair[0]["verdict"] != pair[1]["verdict"]]
         if different:
             new, old = min(different, key=harm)
-            found.append(
-                {
-                    "conversation_id": new["conversation_id"],
-                    "item": new["item"],
-                    "class": new["class"],
-                    "tags": new["tags"],
-                    "compaction": new["compaction"],
-                    "candidate": new["verdict"],
-                    "incumbent": old["verdict"],
-                    "candidate_line": new["line"],
-                    "incumbent_line": old["line"],
-                    "order": harm((new, old)),
-                }
-            )
+            found.append({"conversation_id": new["conversation_id"], "item": new["item"], "class": new["class"],
+                          "tags": new["tags"], "compaction": new["compaction"], "candidate": new["verdict"],
+                          "incumbent": old["verdict"], "candidate_line": new["line"], "incumbent_line": old["line"],
+                          "order": harm((new, old))})
     found.sort(key=lambda one: (one.pop("order"), one["conversation_id"], one["item"]))
     return found
 

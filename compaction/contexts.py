@@ -1,6 +1,5 @@
 """Read contexts that another system recorded, so that a compactor in any language can be checked.
 
-Run:  not a script; `python -m compaction.check --contexts FILE.jsonl` uses it.
 Does not compact or check anything.
 
 A line is {"conversation_id", "compaction" (number, from 1), "messages"}, and optionally
@@ -38,8 +37,7 @@ def read_contexts(path, fixtures, count):
         if (line.get("turn") or 0) > turns + 1:
             raise InputError(
                 f"{place}: was made at turn {line['turn']}, the fixture of {line['conversation_id']} has {turns}; "
-                "correct the turn or make the fixture of the whole conversation"
-            )
+                "correct the turn or make the fixture of the whole conversation")
         key = line["conversation_id"], line["compaction"]
         if key in seen:
             raise InputError(f"{place}: compaction {key[1]} of {key[0]} stands twice; remove one")
@@ -49,11 +47,9 @@ def read_contexts(path, fixtures, count):
         raise InputError(f"{path}: no context of an annotated conversation; record some or name other --fixtures")
     found.sort(key=lambda one: (one["conversation_id"], one["compaction"]))
     last = {one["conversation_id"]: one["compaction"] for one in found}
-    placed = [
-        one
-        for line in found
-        if (one := placed_context(line, line["compaction"] == last[line["conversation_id"]], known, count))
-    ]
+    placed = [one
+              for line in found
+              if (one := placed_context(line, line["compaction"] == last[line["conversation_id"]], known, count))]
     return placed, {"unplaced": len(found) - len(placed), "unannotated": others}
 
 
@@ -62,14 +58,9 @@ def from_event(event, number):
     text, turn = event.get("content") or "", event.get("turn")
     opaque = bool(event.get("opaque"))
     messages = [{"role": "user", "content": text}] if text else []
-    return {
-        "conversation_id": event["conversation_id"],
-        "compaction": number,
-        "turn": turn + 1 if isinstance(turn, int) else turn,
-        "inside": True,
-        "messages": messages,
-        "opaque": opaque or not messages,
-    }
+    return {"conversation_id": event["conversation_id"], "compaction": number,
+            "turn": turn + 1 if isinstance(turn, int) else turn, "inside": True, "messages": messages,
+            "opaque": opaque or not messages}
 
 
 def check_context(line, place):
@@ -106,15 +97,9 @@ def placed_context(line, is_last, known, count):
         turn = fixture["turns"] + 1
     if turn is None:
         return None
-    return {
-        "conversation_id": line["conversation_id"],
-        "compaction": line["compaction"],
-        "turn": turn,
-        "inside": bool(line.get("inside")),
-        "messages": messages,
-        "tokens": None if opaque else count(messages),
-        "opaque": opaque,
-    }
+    return {"conversation_id": line["conversation_id"], "compaction": line["compaction"], "turn": turn,
+            "inside": bool(line.get("inside")), "messages": messages, "tokens": None if opaque else count(messages),
+            "opaque": opaque}
 
 
 def ending_turn(messages, history):

@@ -1,6 +1,5 @@
 """The rows of the report, each with its gate, and whether they are met.
 
-Run:  not a script; check.py reads the gates and builds the rows.
 Does not check items (items.py) or compare two compactors (comparison.py).
 
 row    {"row", "name", "decisions", "unknown", ..., "gate", "state"}; unknown: decisions unjudged or opaque
@@ -13,9 +12,9 @@ state  met       the low end (every unknown decision lost, or a contradiction) m
 import math
 
 from base.command import InputError, read_json
+from base.stats import percentile, wilson
 from compaction.fixtures.form import CLASSES
 from compaction.fixtures.items import RETAINED, UNKNOWN
-from base.stats import percentile, wilson
 
 GATES = {
     "constraint": 0.95,
@@ -44,18 +43,14 @@ def read_gates(path):
         if name not in GATES:
             raise InputError(f"{path}: no row is named {name!r}; use {', '.join(GATES)}")
         number = isinstance(gate, (int, float)) and not isinstance(gate, bool)
-        fits = (
-            number and 0 <= gate <= 1
-            if name in CLASSES
-            else gate == "budget" or isinstance(gate, int) and number and gate >= 0
-            if name == "prompt_tokens"
-            else number and isinstance(gate, int) and gate >= 0
-        )
+        fits = (number and 0 <= gate <= 1
+                if name in CLASSES
+                else gate == "budget" or isinstance(gate, int) and number and gate >= 0
+                if name == "prompt_tokens"
+                else number and isinstance(gate, int) and gate >= 0)
         if gate is not None and not fits:
-            raise InputError(
-                f"{path}: gate {name!r} is {gate!r}; give a share from 0 to 1 for a class, a whole number "
-                'for contradictions, tokens or "budget" for prompt_tokens, or null for none'
-            )
+            raise InputError(f"{path}: gate {name!r} is {gate!r}; give a share from 0 to 1 for a class, a whole number "
+                             'for contradictions, tokens or "budget" for prompt_tokens, or null for none')
     return GATES | given
 
 
@@ -87,34 +82,17 @@ def retained_row(name, kept, decisions, unknown=0, gate=None, judged=0):
     """A class's row: its share is a range while decisions are unknown; the Wilson interval spans both ends."""
     low, high = (kept / decisions, (kept + unknown) / decisions) if decisions else (None, None)
     interval = [wilson(kept, decisions)[0], wilson(kept + unknown, decisions)[1]] if decisions else None
-    return {
-        "row": name,
-        "name": NAMES[name],
-        "kept": kept,
-        "decisions": decisions,
-        "unknown": unknown,
-        "judged": judged,
-        "low": low,
-        "high": high,
-        "wilson": interval,
-        "gate": gate,
-        "state": state(low, high, gate),
-    }
+    return {"row": name, "name": NAMES[name], "kept": kept, "decisions": decisions, "unknown": unknown,
+            "judged": judged, "low": low, "high": high, "wilson": interval, "gate": gate,
+            "state": state(low, high, gate)}
 
 
 def contradictions_row(count, decisions, unknown=0, gate=None, judged=0):
     """The row of contradictions, a count: every unknown decision could be one more."""
     low, high = (-(count + unknown), -count) if decisions else (None, None)  # fewer is better
-    return {
-        "row": "contradictions",
-        "name": NAMES["contradictions"],
-        "count": count,
-        "decisions": decisions,
-        "unknown": unknown,
-        "judged": judged,
-        "gate": gate,
-        "state": state(low, high, None if gate is None else -gate),
-    }
+    return {"row": "contradictions", "name": NAMES["contradictions"], "count": count, "decisions": decisions,
+            "unknown": unknown, "judged": judged, "gate": gate,
+            "state": state(low, high, None if gate is None else -gate)}
 
 
 def tokens_row(median, p95, contexts, gate=None, unreadable=0, most=None):
@@ -124,16 +102,8 @@ def tokens_row(median, p95, contexts, gate=None, unreadable=0, most=None):
     """
     worst = p95 if most is None and not unreadable else most
     low, high = (-worst if worst is not None else -math.inf, -p95) if p95 is not None else (None, None)
-    return {
-        "row": "prompt_tokens",
-        "name": NAMES["prompt_tokens"],
-        "median": median,
-        "p95": p95,
-        "contexts": contexts,
-        "unknown": unreadable,
-        "gate": gate,
-        "state": state(low, high, None if gate is None else -gate),
-    }
+    return {"row": "prompt_tokens", "name": NAMES["prompt_tokens"], "median": median, "p95": p95, "contexts": contexts,
+            "unknown": unreadable, "gate": gate, "state": state(low, high, None if gate is None else -gate)}
 
 
 def state(low, high, gate):

@@ -1,6 +1,5 @@
 """Let a conversation grow and compact it whenever it no longer fits, as a running application would.
 
-Run:  not a script; check.py and replay.py use it.
 Does not shrink anything itself (compactors.py) or check what is left (items.py).
 
 Invariants
@@ -36,15 +35,8 @@ def grow(fixture, compactor, budget, count, keep_share=KEEP_SHARE):
             place = f"{fixture['conversation_id']}: compaction {len(found) + 1} (turn {number})"
             left = call_own(compactor, f"{place}: the compactor", copy.deepcopy(grown), dict(smaller), count)
             grown = with_current(check_messages(left, place), current)
-            found.append(
-                {
-                    "conversation_id": fixture["conversation_id"],
-                    "compaction": len(found) + 1,
-                    "turn": number,
-                    "messages": grown,
-                    "tokens": count(grown),
-                }
-            )
+            found.append({"conversation_id": fixture["conversation_id"], "compaction": len(found) + 1, "turn": number,
+                          "messages": grown, "tokens": count(grown)})
         context = [*grown, *rest]
     return found
 
@@ -79,8 +71,6 @@ def too_few(fixtures, contexts):
     made = {fixture["conversation_id"]: 0 for fixture in fixtures}
     for context in contexts:
         made[context["conversation_id"]] += 1
-    return [
-        f"{fixture['conversation_id']}: {made[fixture['conversation_id']]} of {fixture['compactions_expected']}"
-        for fixture in fixtures
-        if made[fixture["conversation_id"]] < fixture["compactions_expected"]
-    ]
+    return [f"{fixture['conversation_id']}: {made[fixture['conversation_id']]} of {fixture['compactions_expected']}"
+            for fixture in fixtures
+            if made[fixture["conversation_id"]] < fixture["compactions_expected"]]

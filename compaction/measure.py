@@ -1,6 +1,5 @@
 """Check every item after every compaction and add the decisions up into one result.
 
-Run:  not a script; check.py uses it.
 Does not make contexts (growth.py, contexts.py), read files or compare results (comparison.py).
 
 result  {"compactor", "budget", "keep_share", "gates", "counter", "fixtures", "judge", "compliant", "rows",
@@ -13,9 +12,9 @@ from collections import Counter
 
 from compaction.comparison import missing
 from compaction.fixtures.form import TAGS
-from compaction.gates import GATES, build_rows, compliant, unknown
 from compaction.fixtures.items import RETAINED, check
 from compaction.fixtures.literals import stands
+from compaction.gates import GATES, build_rows, compliant, unknown
 from strategies import available
 
 
@@ -27,16 +26,9 @@ def decide_items(fixtures, contexts, extractive, judge=None):
         fixture = by_id[context["conversation_id"]]
         for item in fixture["must_survive"]:
             if stated(item, fixture, context):
-                found.append(
-                    {
-                        "conversation_id": fixture["conversation_id"],
-                        "item": item["id"],
-                        "class": item["class"],
-                        "tags": item.get("tags", []),
-                        "compaction": context["compaction"],
-                        **check(item, fixture["history"], context, extractive, judge),
-                    }
-                )
+                found.append({"conversation_id": fixture["conversation_id"], "item": item["id"], "class": item["class"],
+                              "tags": item.get("tags", []), "compaction": context["compaction"],
+                              **check(item, fixture["history"], context, extractive, judge)})
     return found
 
 
@@ -59,10 +51,8 @@ def summarize(fixtures, contexts, decisions, budget, gates=GATES):
         "difficulties": [difficulty(tag, decisions) for tag in TAGS],
         "compactions": {fixture["conversation_id"]: made[fixture["conversation_id"]] for fixture in fixtures},
         "uncovered": uncovered,  # conversations without a context: nothing is known of their items
-        "opaque": {
-            "contexts": sum(bool(one.get("opaque")) for one in contexts),
-            "decisions": sum(one["verdict"] == "opaque" for one in decisions),
-        },
+        "opaque": {"contexts": sum(bool(one.get("opaque")) for one in contexts),
+                   "decisions": sum(one["verdict"] == "opaque" for one in decisions)},
         "never_checked": [
             item["id"]
             for fixture in fixtures
@@ -78,13 +68,8 @@ def summarize(fixtures, contexts, decisions, budget, gates=GATES):
 def difficulty(tag, decisions):
     """How the items of one difficulty fared; no gate, since a set has few of each."""
     tagged = [one for one in decisions if tag in one["tags"]]
-    return {
-        "tag": tag,
-        "kept": sum(one["verdict"] in RETAINED for one in tagged),
-        "decisions": len(tagged),
-        "unknown": unknown(tagged),
-        "contradicted": sum(one["verdict"] == "contradicted" for one in tagged),
-    }
+    return {"tag": tag, "kept": sum(one["verdict"] in RETAINED for one in tagged), "decisions": len(tagged),
+            "unknown": unknown(tagged), "contradicted": sum(one["verdict"] == "contradicted" for one in tagged)}
 
 
 def lost(decisions):
@@ -97,12 +82,7 @@ def lost(decisions):
     for trail in trails.values():
         gone = [one for one in trail if one["verdict"] in ("absent", "contradicted")]
         if gone:
-            found.append(
-                {key: gone[0][key] for key in ("conversation_id", "item", "class", "tags")}
-                | {
-                    "lost_at": gone[0]["compaction"],
-                    "first": trail[0]["compaction"],
-                    "verdicts": [one["verdict"] for one in trail],
-                }
-            )
+            found.append({key: gone[0][key] for key in ("conversation_id", "item", "class", "tags")}
+                         | {"lost_at": gone[0]["compaction"], "first": trail[0]["compaction"],
+                            "verdicts": [one["verdict"] for one in trail]})
     return sorted(found, key=lambda one: (one["verdicts"][-1] != "contradicted", one["conversation_id"], one["item"]))

@@ -1,15 +1,14 @@
 """The options that several commands share, and what the user names with them: budget, judge, compactor.
 
-Run:  not a script; check.py, judge/__main__.py and replay.py use it.
 Does not call what it finds.
 """
 
 from pathlib import Path
 
 from base.command import InputError
+from base.own_code import code_hash, load_function
 from compaction import compactors
 from compaction.fixtures.form import SHIPPED
-from base.own_code import code_hash, load_function
 from strategies import available
 
 BUILT_IN = {"recent": compactors.recent, "notes": compactors.notes, "ledger": compactors.ledger}
@@ -17,42 +16,20 @@ BUILT_IN = {"recent": compactors.recent, "notes": compactors.notes, "ledger": co
 
 def add_budget(parser, budget, keep_share):
     """The four options of a budget."""
+    parser.add_argument("--context-limit", type=int, default=budget["context_limit"], metavar="TOKENS",
+                        help="the model's window (default %(default)s)")
+    parser.add_argument("--max-new-tokens", type=int, default=budget["max_new_tokens"], metavar="TOKENS",
+                        help="kept for the answer (default %(default)s)")
     parser.add_argument(
-        "--context-limit",
-        type=int,
-        default=budget["context_limit"],
-        metavar="TOKENS",
-        help="the model's window (default %(default)s)",
-    )
-    parser.add_argument(
-        "--max-new-tokens",
-        type=int,
-        default=budget["max_new_tokens"],
-        metavar="TOKENS",
-        help="kept for the answer (default %(default)s)",
-    )
-    parser.add_argument(
-        "--margin", type=int, default=budget["margin"], metavar="TOKENS", help="kept free (default %(default)s)"
-    )
-    parser.add_argument(
-        "--keep-share",
-        type=float,
-        default=keep_share,
-        metavar="SHARE",
-        help="of the available input, at most, that a compactor may leave filled (default %(default)s)",
-    )
+        "--margin", type=int, default=budget["margin"], metavar="TOKENS", help="kept free (default %(default)s)")
+    parser.add_argument("--keep-share", type=float, default=keep_share, metavar="SHARE",
+                        help="of the available input, at most, that a compactor may leave filled (default %(default)s)")
 
 
 def add_fixtures(parser):
     """The option that names fixtures."""
-    parser.add_argument(
-        "--fixtures",
-        nargs="+",
-        type=Path,
-        default=[SHIPPED],
-        metavar="PATH",
-        help="fixture files or folders (default: the shipped set)",
-    )
+    parser.add_argument("--fixtures", nargs="+", type=Path, default=[SHIPPED], metavar="PATH",
+                        help="fixture files or folders (default: the shipped set)")
 
 
 def budget_of(args):
@@ -69,8 +46,7 @@ def add_judge(parser):
     """The options that say who judges what text cannot tell."""
     parser.add_argument("--judge", metavar="NAME", help="module:function of a judge, or the file of a model block")
     parser.add_argument(
-        "--verdicts", type=Path, metavar="FILE", help="recorded verdicts (JSON lines): read, and with --judge added to"
-    )
+        "--verdicts", type=Path, metavar="FILE", help="recorded verdicts (JSON lines): read, and with --judge added to")
     parser.add_argument("--card", type=Path, metavar="FILE", help="the judge's card, as judge/__main__.py prints it")
 
 
@@ -92,11 +68,6 @@ def find_compactor(name, model_file=None):
 
         return {"name": name, **summariser(model_file)}
     function = (
-        BUILT_IN[name] if name in BUILT_IN else load_function(name, f"one of {', '.join([*BUILT_IN, 'summary'])}")
-    )
-    return {
-        "name": name,
-        "function": function,
-        "extractive": bool(getattr(function, "extractive", False)),
-        "sha256": code_hash(function),
-    }
+        BUILT_IN[name] if name in BUILT_IN else load_function(name, f"one of {', '.join([*BUILT_IN, 'summary'])}"))
+    return {"name": name, "function": function, "extractive": bool(getattr(function, "extractive", False)),
+            "sha256": code_hash(function)}

@@ -1,6 +1,5 @@
 """Keep a report of check.py as a file and read it again, so that a change can be measured against what was recorded.
 
-Run:  not a script; check.py writes with it, the workbench's report shows what it wrote.
 Does not check or compare anything.
 
 In a file the decisions stand by item: {"conversation_id", "item", "class", "tags", "lost_at" (number of the compaction
@@ -12,11 +11,11 @@ import hashlib
 from pathlib import Path
 
 from base.command import InputError, dump, read_json
-from compaction.fixtures.form import CLASSES
-from compaction.gates import GATES
-from compaction.fixtures.items import JUDGED, RETAINED, UNKNOWN
-from compaction.measure import lost
 from base.own_code import file_hash
+from compaction.fixtures.form import CLASSES
+from compaction.fixtures.items import JUDGED, RETAINED, UNKNOWN
+from compaction.gates import GATES
+from compaction.measure import lost
 
 RESULTS = Path(__file__).parent / "results"
 CODE = (  # what decides a figure
@@ -38,8 +37,7 @@ SIDES = ("candidate", "incumbent")
 OF_ITEM = ("conversation_id", "item", "class", "tags")
 NEEDED = (
     *("compactor", "budget", "keep_share", "gates", "counter", "fixtures", "judge", "compliant", "rows"),
-    *("difficulties", "compactions", "uncovered", "opaque", "left_out", "never_checked", "missing_verdicts", "items"),
-)
+    *("difficulties", "compactions", "uncovered", "opaque", "left_out", "never_checked", "missing_verdicts", "items"))
 
 
 def packed(report):
@@ -53,17 +51,14 @@ def pack(result):
     items = {}
     for one in result["decisions"]:
         place, number = (one["conversation_id"], one["item"]), str(one["compaction"])
-        item = items.setdefault(
-            place,
-            {field: one[field] for field in OF_ITEM}
-            | {"lost_at": gone.get(place), "verdicts": {}, "lines": {}, "keys": {}},
-        )
+        item = items.setdefault(place,
+                                {field: one[field] for field in OF_ITEM}
+                                | {"lost_at": gone.get(place), "verdicts": {}, "lines": {}, "keys": {}})
         item["verdicts"][number] = one["verdict"]
         item["lines"] |= {number: one["line"]} if one["line"] is not None else {}
         item["keys"] |= {number: one["key"]} if one["key"] is not None else {}
     return {name: part for name, part in result.items() if name not in ("decisions", "lost")} | {
-        "items": list(items.values())
-    }
+        "items": list(items.values())}
 
 
 def unpack(result):
@@ -71,22 +66,13 @@ def unpack(result):
     verdicts = {verdict for item in result["items"] for verdict in item["verdicts"].values()}
     if not verdicts <= {*RETAINED, *JUDGED, *UNKNOWN}:
         raise ValueError(f"{sorted(verdicts)}: not all of these are verdicts")
-    decisions = [
-        {field: item[field] for field in OF_ITEM}
-        | {
-            "compaction": int(number),
-            "verdict": verdict,
-            "by": decided_by(verdict, item["keys"].get(number)),
-            "line": item["lines"].get(number),
-            "key": item["keys"].get(number),
-        }
-        for item in result["items"]
-        for number, verdict in item["verdicts"].items()
-    ]
+    decisions = [{field: item[field] for field in OF_ITEM}
+                 | {"compaction": int(number), "verdict": verdict, "by": decided_by(verdict, item["keys"].get(number)),
+                    "line": item["lines"].get(number), "key": item["keys"].get(number)}
+                 for item in result["items"]
+                 for number, verdict in item["verdicts"].items()]
     return {name: part for name, part in result.items() if name != "items"} | {
-        "lost": lost(decisions),
-        "decisions": decisions,
-    }
+        "lost": lost(decisions), "decisions": decisions}
 
 
 def decided_by(verdict, key):

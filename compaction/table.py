@@ -1,6 +1,5 @@
 """Show a report of check.py to a person.
 
-Run:  not a script.
 Text from conversations is shown on one line, control characters made visible.
 """
 
@@ -29,8 +28,7 @@ def heading(new, old):
     compactions = sum(new["compactions"].values())
     return (
         f"{names}: {new['fixtures']['conversations']} conversations, {new['fixtures']['items']} items, "
-        f"{compactions} compactions, {len(new['decisions'])} decisions, {new['available_input']} tokens available\n"
-    )
+        f"{compactions} compactions, {len(new['decisions'])} decisions, {new['available_input']} tokens available\n")
 
 
 def row_lines(new, old, compared):
@@ -95,10 +93,8 @@ def difficulty_lines(new, old):
         other = before.get(one["tag"])
         if not (one["decisions"] or other and other["decisions"]):
             continue
-        cells.append(
-            [one["tag"], value({"row": "difficulty", **one}), str(one["contradicted"])]
-            + ([value({"row": "difficulty", **other}), str(other["contradicted"])] if old else [])
-        )
+        cells.append([one["tag"], value({"row": "difficulty", **one}), str(one["contradicted"])]
+                     + ([value({"row": "difficulty", **other}), str(other["contradicted"])] if old else []))
     return ["", *columns(cells)] if len(cells) > 1 else []
 
 
@@ -106,14 +102,10 @@ def changed_lines(changed):
     """Every item that changed its verdict, most harmful change first, with both contexts' lines."""
     lines = [f"{len(changed)} items changed their verdict (incumbent -> candidate), most harmful change first:"]
     for one in changed:
-        lines.append(
-            f"  {one['item']} ({one['class']}{', ' + ', '.join(one['tags']) if one['tags'] else ''}) "
-            f"at compaction {one['compaction']}: {one['incumbent']} -> {one['candidate']}"
-        )
-        lines += [
-            f"      incumbent: {shown(one['incumbent_line'])}",
-            f"      candidate: {shown(one['candidate_line'])}",
-        ]
+        lines.append(f"  {one['item']} ({one['class']}{', ' + ', '.join(one['tags']) if one['tags'] else ''}) "
+                     f"at compaction {one['compaction']}: {one['incumbent']} -> {one['candidate']}")
+        lines += [f"      incumbent: {shown(one['incumbent_line'])}",
+                  f"      candidate: {shown(one['candidate_line'])}"]
     return lines
 
 
@@ -121,10 +113,8 @@ def lost_lines(lost):
     """Every item that a compaction lost, with the number of that compaction."""
     lines = [f"{len(lost)} items lost:"]
     for one in lost:
-        lines.append(
-            f"  {one['item']} ({one['class']}) lost at compaction {one['lost_at']}: "
-            f"{', '.join(one['verdicts'])} from compaction {one['first']} on"
-        )
+        lines.append(f"  {one['item']} ({one['class']}) lost at compaction {one['lost_at']}: "
+                     f"{', '.join(one['verdicts'])} from compaction {one['first']} on")
     return lines
 
 
@@ -148,15 +138,12 @@ def notes_on(result):
     opaque, late = result["opaque"], result["never_checked"]
     lines = []
     if opaque["contexts"]:
-        lines.append(
-            f"opaque: {opaque['contexts']} contexts that cannot be read, or not wholly: {opaque['decisions']} "
-            "decisions, neither kept nor lost"
-        )
+        lines.append(f"opaque: {opaque['contexts']} contexts that cannot be read, or not wholly: {opaque['decisions']} "
+                     "decisions, neither kept nor lost")
     if result["uncovered"]:
         lines.append(
             f"not covered: no context of {', '.join(result['uncovered'])}, so nothing here is met or safe by them; "
-            "record some or name the other fixtures with --fixtures"
-        )
+            "record some or name the other fixtures with --fixtures")
     for name, reason in (("unplaced", "say no turn"), ("unannotated", "are of conversations without a fixture")):
         if result["left_out"][name]:
             lines.append(f"{name}: {result['left_out'][name]} contexts {reason} and were not checked")
@@ -167,27 +154,18 @@ def notes_on(result):
 
 def answers(new, compared):
     """The answers to the two questions, and how many verdicts are missing where they matter."""
-    told = {
-        True: "compliant: every gate is met",
-        False: "not compliant: a gate is missed",
-        None: "compliance not decided",
-    }[new["compliant"]]
+    told = {True: "compliant: every gate is met", False: "not compliant: a gate is missed",
+            None: "compliance not decided"}[new["compliant"]]
     lines = [told]
     if compared:
         worse = [row["name"] for row in compared["rows"] if row["change"] == "worse"]
-        lines.append(
-            {
-                "safe": "safe: no gated row got worse",
-                "not decided": "not decided",
-                "blocked": f"blocked: worse in {', '.join(worse)}",
-            }[compared["decision"]]
-        )
+        lines.append({"safe": "safe: no gated row got worse", "not decided": "not decided",
+                      "blocked": f"blocked: worse in {', '.join(worse)}"}[compared["decision"]])
         alone = compared["unpaired"]
         if any(alone.values()):
             lines.append(
                 f"compacted at other turns: {alone['candidate']} decisions of the candidate and {alone['incumbent']} "
-                "of the incumbent have no partner; rows count them, the list of changed items cannot"
-            )
+                "of the incumbent have no partner; rows count them, the list of changed items cannot")
     missing = (compared or new)["missing_verdicts"]
     if any(missing.values()):
         lines.append(
@@ -200,8 +178,6 @@ def success_line(success):
     if success is None:
         return "task success: not given (--task-success RATE --task-runs N)"
     needed = f"; a drop of {success['drop']:g} needs {success['needed']:,} runs" if "drop" in success else ""
-    return (
-        f"task success {success['rate']:.3f} over {success['n']} runs: standard error "
-        f"{success['standard_error']:.3f}, 95% interval {success['low']:.2f} to {success['high']:.2f}; "
-        f"a drop below {success['smallest_drop']:.3f} cannot be seen{needed}"
-    )
+    return (f"task success {success['rate']:.3f} over {success['n']} runs: standard error "
+            f"{success['standard_error']:.3f}, 95% interval {success['low']:.2f} to {success['high']:.2f}; "
+            f"a drop below {success['smallest_drop']:.3f} cannot be seen{needed}")

@@ -1,7 +1,5 @@
 """Find the objects in a text by their braces, in linear time on any text; replies.py reads them.
 
-Run:  not a script; replies.py is its only user.
-
 Looks at braces, double quotes, brackets and what a brace begins with. Does not parse JSON: what it finds need not be
 an object at all.
 

@@ -1,7 +1,5 @@
 """Build prompts from named blocks, fence text that someone else wrote, and keep within a window.
 
-Run:  not a script; `from modelkit.prompts import build_prompt`.
-
 A fence tells a model where foreign text begins and ends and cannot be closed from inside. It does not make a model
 obey: what stands in a fence can still persuade. Does not ask a model (replies.py reads what one answered) and does
 not count as a model does: `count_tokens` is a stand-in, `tokenizer.counter().count` of the lab is exact.
@@ -20,12 +18,9 @@ def build_prompt(role, task, constraints, output_format, examples=(), context=No
     """
     if isinstance(constraints, str):
         raise ValueError(f"constraints must be a list of texts, got the text {constraints!r}; put it in a list")
-    blocks = [
-        ("ROLE", role),
-        ("TASK", task),
-        ("CONSTRAINTS", "\n".join(f"{number}. {text.strip()}" for number, text in enumerate(constraints, 1))),
-        ("OUTPUT FORMAT", output_format),
-    ]
+    blocks = [("ROLE", role), ("TASK", task),
+              ("CONSTRAINTS", "\n".join(f"{number}. {text.strip()}" for number, text in enumerate(constraints, 1))),
+              ("OUTPUT FORMAT", output_format)]
     if examples:
         blocks.append(("EXAMPLES", "\n\n".join(f"input: {given}\noutput: {wanted}" for given, wanted in examples)))
     if context is not None:

@@ -1,7 +1,5 @@
 """Read the JSON object out of a model's reply, say what was wrong with it, and ask again.
 
-Run:  not a script; `from modelkit.replies import parse_reply`.
-
 Takes linear time on any reply (braces.py finds the objects). The rule above all others: a repair never changes a
 value; where it could, the reply is refused, since asking again is cheap and a wrong value is not seen. Two repairs
 are made: commas before a closing bracket are dropped, and single quotes are made double where they can only be

@@ -1,7 +1,5 @@
 """Cut documents into chunks, index them, find the ones that a question is about, and refuse when none is.
 
-Run:  not a script; `from modelkit.retrieval import build_index, search`.
-
 `embed` hashes words and knows no meaning: refund and return share nothing, and two words may share a bucket. It shows
 what an embedder does and needs none; any callable text -> list of numbers takes its place. What a word and a
 sentence are, segments.py says. Sums are made so that every Python gives the same last digit.
@@ -16,8 +14,7 @@ from modelkit.segments import split_sentences, words
 
 STOP_WORDS = frozenset(
     "a an and are as at be but by can do does for from have how i if in is it long me much my not of on or that the "
-    "this to we what when where which who will with you your".split()
-)
+    "this to we what when where which who will with you your".split())
 REFUSAL = "I do not know. No relevant context was found."
 
 

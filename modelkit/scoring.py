@@ -1,7 +1,5 @@
 """Score answers, judge them, and decide from the scores whether a change may ship.
 
-Run:  not a script; `from modelkit.scoring import compare, gate_on_regressions`.
-
 A mean hides the case that broke, so `gate_on_regressions` is the gate to use; `gate_on_mean` is here to be compared
 with it. A judge's score is worth its agreement with people (`agreement`, `kappa`) and no more. Small sets show large
 differences only: nothing here is a test of significance.

@@ -1,7 +1,5 @@
 """Cut text into words and sentences, by one rule for every script.
 
-Run:  not a script; `from modelkit.segments import words, split_sentences`.
-
 A word is a run of letters, numbers and the marks that belong to them (accents, vowel signs), in lower case, after
 Unicode's NFKC form: `ﬁ` is fi, a full-width １ is 1, and é is one letter however it was typed. All else separates,
 the apostrophe and the underscore too; joiners, soft hyphens and variation selectors vanish. Scripts written without
@@ -17,8 +15,7 @@ import unicodedata
 
 _UNSPACED = re.compile(
     "([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf"
-    "\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+)"
-)
+    "\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+)")
 _ASCII_WORD = re.compile(r"[a-z0-9]+")
 
 _NEVER_ENDS = frozenset("mr mrs ms dr prof st mt messrs rev gen col sgt lt capt gov sen rep hon e.g i.e cf vs viz al "

@@ -1,7 +1,5 @@
 """Describe tools to a model, check its calls against the same registry, and run the loop between the two.
 
-Run:  not a script; `from modelkit.tools import run_agent`.
-
 A limit on steps is the only limit: a tool or a model that never returns control is never stopped, and each repeated
 call runs again. Run what may hang in a process of its own. A check of types is no check of meaning: what a tool may
 do with valid arguments is the tool's to guard.

@@ -1,7 +1,5 @@
 """Read a case set and refuse one that would make a strategy look bad for its author's mistake.
 
-Run:  not a script; `python evaluate.py --cases FILE` reads a set with it.
-
 A case set is a list of cases, or the larger form that importers write, in which cases share histories:
 
     {"format": 1, "histories": {name: [turn, ...]}, "cases": [case, ...]}    a case's history is then a name
@@ -18,8 +16,8 @@ Needs no tokenizer: `check_requests` checks what needs one when a run starts.
 
 from pathlib import Path
 
-from base.turns import CaseError, check_fields, check_history, check_text, fact_text, texts_in, turn_contents
 from base.command import InputError, read_json
+from base.turns import CaseError, check_fields, check_history, check_text, fact_text, texts_in, turn_contents
 from strategies import NOTES_HEADER, available, render
 
 FORMAT = 1
@@ -175,11 +173,9 @@ def check_requests(cases, count, path):
         texts = [("instructions", case["instructions"]), ("current", case["current"])]
         if id(case["history"]) not in checked:
             checked.add(id(case["history"]))
-            texts += [
-                (f"turn {number}", text)
-                for number, turn in enumerate(case["history"], 1)
-                for text in texts_in([turn["user"], turn["assistant"], turn.get("messages", [])])[0]
-            ]
+            texts += [(f"turn {number}", text)
+                      for number, turn in enumerate(case["history"], 1)
+                      for text in texts_in([turn["user"], turn["assistant"], turn.get("messages", [])])[0]]
         for where, text in texts:
             token = count.control_token(text)
             if token is not None:

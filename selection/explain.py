@@ -6,10 +6,10 @@ Text of the conversation is shown on one line with its control characters replac
 """
 
 from selection.cases import CaseError, check_requests, load_cases
-from tokens.manifest import MANIFEST
 from selection.run import run_one, selector_table, with_input
 from strategies import NOTES_RESERVE, available, render, turn_messages, turn_text, words
 from tokenizer import counter
+from tokens.manifest import MANIFEST
 
 SHOWN = 72  # characters of a text
 

@@ -1,7 +1,5 @@
 """Fill a budget with something other than whole turns: with single messages, or with dates shown once a session.
 
-Run:  not a script; the variants of selectors.py use it (`near@message`, `near@dated`).
-
 Both take what comes first in an order, each if it still fits, as strategies.fill does with turns, and cost what the
 request really costs: a counter with `part` (tokenizer.py's) adds up runs, any other counts the request anew.
 

@@ -1,7 +1,5 @@
 """Score texts of a conversation for a question by what they say and by what is said close to them.
 
-Run:  not a script; `from selection.near import NearIndex`. The selector `near` of selectors.py takes turns by it.
-
 The words of a question often stand in the message before or after the one that answers it. So the texts are cut into
 short passages, and each is scored by BM25 as if it also held the words around it, the less the further away they are,
 measured in words: where messages are long the help fades by itself. A text is worth its best passage.

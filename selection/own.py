@@ -1,7 +1,5 @@
 """Run a selector that is the user's own: load it from its file, and take nothing that it returns on trust.
 
-Run:  not a script; `python evaluate.py --strategies FILE.py:NAME` runs one.
-
 Whatever such a selector raises, prints or changes is its result for that case and no other's: the error stands in its
 row, what it prints goes to standard error, and the next selector gets the case as it was.
 

@@ -1,7 +1,5 @@
 """Selectors of the lab built from retrieval and near: `evaluate.py --strategies bm25,near` runs them.
 
-Run:  not a script; SELECTORS and VARIANTS map names to functions (case, count) -> selection, as strategies.py's are.
-
 Each gives every turn a score for the question and takes turns best first, the newer first among equals, each if it
 still fits. A turn that scores nothing is never taken. What does not depend on the question is built once for a
 history (strategies.per_history).
@@ -13,10 +11,10 @@ date is shown once (fills.py has both), `near+FILE.py:NAME` turns by near and an
 from functools import partial
 from math import fsum
 
+from modelkit.retrieval import Bm25Index, embed, shared_score, words_and_pairs
 from selection.fills import fill_dated, fill_messages, unit_text, units
 from selection.fuse import fused, products, unit_vectors
 from selection.near import NearIndex
-from modelkit.retrieval import Bm25Index, embed, shared_score, words_and_pairs
 from strategies import fill, per_history, turn_text
 
 SHORTLIST = 20  # turns that `rerank` looks at
@@ -93,10 +91,8 @@ def _words_and_pairs(history, unit):
 def _embedded(history, unit):
     """By bucket, the texts that have something in it: [(number, weight), ...]."""
     vectors = [embed(text) for text in _texts(history, unit)]
-    return [
-        [(number, vector[place]) for number, vector in enumerate(vectors) if vector[place]]
-        for place in range(len(embed("")))
-    ]
+    return [[(number, vector[place]) for number, vector in enumerate(vectors) if vector[place]]
+            for place in range(len(embed("")))]
 
 
 @per_history

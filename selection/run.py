@@ -1,7 +1,5 @@
 """Run selectors over cases: choose, check what came back, grade; in one process, in several, or on a cluster.
 
-Run:  not a script; `python evaluate.py` runs the cases of a file with it.
-
 A result is {budget or None: {selector: [row, ...]}}, rows in the order of the cases whatever the number of processes.
 A selector that raises, returns something else, changes its case or miscounts gets a row with an `error` in place of
 figures: counted apart, never scored as a miss.
@@ -10,19 +8,19 @@ Does not read cases (selection/cases.py), check what a user's own selector retur
 (evaluate.py's `grade` does).
 """
 
-import os
 import gc
+import os
 import random
 from contextlib import contextmanager
 from multiprocessing import parent_process
 from threading import Thread
 
-from selection.cases import check_requests
 from base.command import InputError, progress
+from selection.cases import check_requests
 from selection.own import is_own, load_selector, run_own
 from strategies import STRATEGIES
-from tokens.manifest import MANIFEST
 from tokenizer import CountError, counter
+from tokens.manifest import MANIFEST
 
 ALWAYS_CHECKED = 200  # requests: a set as small as that is counted in full as well, whole
 SAMPLE = 12  # requests of a larger set that are: a long one costs a second in a template that looks ahead
@@ -49,7 +47,11 @@ def find_selector(name):
         return STRATEGIES[name]
     if ".py:" in name and not name.startswith(FUSED):
         return load_selector(name)
-    from selection.retrievers import SELECTORS, VARIANTS, fused_with  # here, since the published four need nothing of it
+    from selection.retrievers import (  # here, since the published four need nothing of it
+        SELECTORS,
+        VARIANTS,
+        fused_with,
+    )
 
     if name.startswith(FUSED):
         return fused_with(load_selector(name.removeprefix(FUSED)))
@@ -59,8 +61,7 @@ def find_selector(name):
     known = ", ".join([*STRATEGIES, *SELECTORS])
     raise InputError(
         f"--strategies: {name!r} is unknown; use {known}, one of {', '.join(SELECTORS)} with @message or @dated after "
-        "it, or FILE.py:NAME for your own"
-    )
+        "it, or FILE.py:NAME for your own")
 
 
 def with_input(case, tokens):
@@ -210,5 +211,4 @@ def check_in_full(selected, count):
     if whole != selected["input_tokens"]:
         raise CountError(
             f"{selected['input_tokens']} tokens as a sum, {whole} counted in full; no figure of this run can be "
-            "trusted: report it with the case"
-        )
+            "trusted: report it with the case")

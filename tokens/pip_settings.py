@@ -1,7 +1,5 @@
 """What pip's configuration says, and downloads that follow it: certificates, proxy, trusted hosts, credentials.
 
-Run:  not a script; tokens/index.py uses it.
-
 Does not ask pip to fetch: `pip download` of a source archive runs its build backend. No keyring is asked.
 
 settings {"index-url": "https://…", "find-links": "a b", "cert": "/…", …}: pip's options as the texts that pip reports

@@ -1,7 +1,5 @@
 """Two of the places that prepare.py takes files from: a folder, and the Hugging Face hub at a pinned revision.
 
-Run:  not a script; prepare.py and tokens/pin.py use it.
-
 A source gives a file's bytes by name, or raises SourceError with a phrase that says why not. Whether they are the
 right bytes is for the caller to check, by hash.
 """

@@ -79,5 +79,4 @@ def looked_for(node):
     only_first = isinstance(node, nodes.Filter) and node.name != "replace"  # join(", ") writes what it is given
     children = list(node.iter_child_nodes())[: 1 if only_first else None]
     return {
-        text for child in children if not (written and isinstance(child, nodes.Const)) for text in looked_for(child)
-    }
+        text for child in children if not (written and isinstance(child, nodes.Const)) for text in looked_for(child)}

@@ -1,7 +1,5 @@
 """Count a request as a sum: what each message adds is found once, and the sum is proved before it is trusted.
 
-Run:  not a script; tokenizer.py makes one TokenSum for each loaded counter.
-
 Control tokens split a text before anything is merged, so what stands between two of them always has the same tokens.
 A chat template that writes each message between control tokens therefore gives
 
@@ -26,19 +24,15 @@ LIMIT = 50_000_000  # characters of texts kept; a process that counts for days s
 
 TOOL_RUN = [
     {"role": "user", "content": "  list it\n"},
-    {
-        "role": "assistant",
-        "content": "",
-        "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "ls", "arguments": {"path": "a b"}}}],
-    },
+    {"role": "assistant", "content": "",
+     "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "ls", "arguments": {"path": "a b"}}}]},
     {"role": "tool", "tool_call_id": "c1", "content": "x\ny"},
     {"role": "assistant", "content": "Two files."},
 ]
 ODD_TEXTS = (
     "", " ", "\n", "w", "  two words ", "\r\nline\r\n\r\nnext\t\r\n", "\n\n\nx\n\n\n",
     "naïve – “quoted” 日本語 👩‍💻\u0301", "\u00a0hard space\u2028", "\x1cseparator\x1f", "{{ x }} {% y %} <b>&amp;",
-    "- [turn 1, user] 12,000.50%", "a" * 200, "\u0307dot",
-)
+    "- [turn 1, user] 12,000.50%", "a" * 200, "\u0307dot")
 
 
 class TokenSum:
@@ -182,10 +176,8 @@ def learn(text, lengths, control):
     openings = {"user": after_control(user_to_user, control), "assistant": after_control(to_assistant, control)}
     if after_control(to_user, control) != openings["user"]:
         raise Unlearnable("a user's message is written in two ways")
-    closings = {
-        "user": closing(user_to_user, openings["user"], control),
-        "assistant": closing(to_user, openings["user"], control),
-    }
+    closings = {"user": closing(user_to_user, openings["user"], control),
+                "assistant": closing(to_user, openings["user"], control)}
     if closing(to_assistant, openings["assistant"], control) != closings["user"]:
         raise Unlearnable("what follows a user's message depends on the next one")
     for head in ([], [{"role": "system", "content": "S"}]):
@@ -216,10 +208,8 @@ def closing(gap, opening, control):
 def plain_shapes():
     """Requests of plain text in the shapes that a lab's requests have."""
     system = {"role": "system", "content": " Be brief. "}
-    turns = [
-        [{"role": "user", "content": text}, {"role": "assistant", "content": ODD_TEXTS[-1 - number]}]
-        for number, text in enumerate(ODD_TEXTS)
-    ]
+    turns = [[{"role": "user", "content": text}, {"role": "assistant", "content": ODD_TEXTS[-1 - number]}]
+             for number, text in enumerate(ODD_TEXTS)]
     everything = [message for turn in turns for message in turn]
     yield [SECOND]
     yield [system, SECOND]

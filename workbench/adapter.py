@@ -13,13 +13,13 @@ import argparse
 import sys
 from pathlib import Path
 
-from base.turns import texts_in
 from base.command import InputError, dump, read_json, run_command
+from base.openai_turns import MessageError, between, split_messages, text_of, turn_of
+from base.turns import texts_in
 from selection.own import wrong_selection
 from selection.run import find_selector
 from strategies import STRATEGIES, turn_messages
 from tokenizer import counter
-from base.openai_turns import MessageError, between, split_messages, text_of, turn_of
 
 EXAMPLE = """\
 example: echo '[{"role": "user", "content": "Hello"}]' > hello.local.json
@@ -67,23 +67,13 @@ def choose_messages(messages, budget, strategy="hybrid", tools=None, count=None)
     *past, current = groups
     tail = between(current)
     around = CountAround(count, [plain(message) for message in front], tail, tools)
-    case = {
-        "id": "conversation",
-        "split": "dev",
-        "kind": "",
-        "instructions": "",
-        "current": text_of(current[0]),
-        "history": [turn_of(group) for group in past],
-        "required": [],
-        "stale": [],
-        "budget": {"context_limit": budget, "max_new_tokens": 0, "margin": 0},
-    }
+    case = {"id": "conversation", "split": "dev", "kind": "", "instructions": "", "current": text_of(current[0]),
+            "history": [turn_of(group) for group in past], "required": [], "stale": [],
+            "budget": {"context_limit": budget, "max_new_tokens": 0, "margin": 0}}
     needed = around([{"role": "user", "content": case["current"]}])
     if needed > budget:
-        raise BudgetError(
-            f"system messages, question, what follows it and tools cost {needed} tokens, the budget is "
-            f"{budget}; raise it or send less"
-        )
+        raise BudgetError(f"system messages, question, what follows it and tools cost {needed} tokens, the budget is "
+                          f"{budget}; raise it or send less")
     select = strategy if callable(strategy) else find_selector(strategy)
     chosen = select(case, around)
     problem = wrong_selection(case, chosen, around)
@@ -112,10 +102,8 @@ def check_cost(case, chosen, question, count, budget, strategy):
     whole = [message for turn in chosen["turns"] for message in turn_messages(case["history"][turn])]
     cost = count([*whole, {"role": "user", "content": text_of(question)}])
     if cost > budget:
-        raise InputError(
-            f"strategy {strategy}: its turns cost {cost} tokens when sent whole, the budget is {budget}; "
-            "use a strategy that chooses whole turns"
-        )
+        raise InputError(f"strategy {strategy}: its turns cost {cost} tokens when sent whole, the budget is {budget}; "
+                         "use a strategy that chooses whole turns")
 
 
 def as_sent(group):
@@ -126,8 +114,7 @@ def as_sent(group):
     calls = (call for message in group for call in message.get("tool_calls") or ())  # in the caller's form
     return [group[0]] + [
         {**message, "tool_calls": [next(calls) for _ in message["tool_calls"]]} if "tool_calls" in message else message
-        for message in read
-    ]
+        for message in read]
 
 
 def plain(message):
@@ -136,11 +123,8 @@ def plain(message):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(
-        description=__doc__.splitlines()[0],
-        epilog=EXAMPLE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], epilog=EXAMPLE,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("messages", type=Path, help='JSON: a list of OpenAI messages, or {"messages", "tools"}')
     parser.add_argument("--budget", type=int, required=True, metavar="N", help="input tokens")
     parser.add_argument("--strategy", default="hybrid", help=f"{', '.join(STRATEGIES)} or any of evaluate.py's")

@@ -49,10 +49,8 @@ def tell(line):
 def measure_selection(turns, peers):
     """Rows of our rules at each number of turns, with the ratios to the floor and, where asked, to the peers."""
     rows = []
-    tell(
-        f"{'turns':>6}  {'rule':9}{'cold s':>9}{'warm s':>9}{'floor s':>9}{'cold/floor':>11}{'plain/cold':>11}"
-        f"{'langchain/cold':>15}  peak MB"
-    )
+    tell(f"{'turns':>6}  {'rule':9}{'cold s':>9}{'warm s':>9}{'floor s':>9}{'cold/floor':>11}{'plain/cold':>11}"
+         f"{'langchain/cold':>15}  peak MB")
     for number in turns:
         for name in ("recent", "relevant", "notes", "hybrid"):
             row = alone(bench_parts.selection, name, number, BUDGET)
@@ -68,21 +66,17 @@ def measure_selection(turns, peers):
             row.pop("plain_turns", None)
             row["turns_chosen"] = len(row["turns_chosen"])
             rows.append(row)
-            tell(
-                f"{number:6}  {name:9}{row['cold_s']:9.3f}{row['warm_s']:9.4f}{row['floor_s']:9.3f}"
-                f"{row['cold_over_floor']:11.2f}{row.get('plain_over_cold', '-'):>11}"
-                f"{row.get('langchain_over_cold', '-'):>15}  {row['peak_mb']}"
-            )
+            tell(f"{number:6}  {name:9}{row['cold_s']:9.3f}{row['warm_s']:9.4f}{row['floor_s']:9.3f}"
+                 f"{row['cold_over_floor']:11.2f}{row.get('plain_over_cold', '-'):>11}"
+                 f"{row.get('langchain_over_cold', '-'):>15}  {row['peak_mb']}")
     return rows
 
 
 def measure_sets(questions):
     """Rows of whole runs over a generated set, at each budget, on one and on two processes."""
     rows = []
-    tell(
-        f"{'budget':>6}{'questions':>10}{'load s':>8}{'1 process s':>12}{'2 processes s':>14}{'1/2':>6}{'floor s':>9}"
-        f"{'limit s':>9}  peak MB"
-    )
+    tell(f"{'budget':>6}{'questions':>10}{'load s':>8}{'1 process s':>12}{'2 processes s':>14}{'1/2':>6}{'floor s':>9}"
+         f"{'limit s':>9}  peak MB")
     with tempfile.TemporaryDirectory() as folder:
         path = case_set(Path(folder, "set.json"), questions)
         for budget in BUDGETS:
@@ -120,8 +114,7 @@ def main(argv=None):
     parser = argparse.ArgumentParser(
         description=__doc__.splitlines()[0],
         epilog="example: python -m workbench.bench --parts selection --turns 50,200 --no-peers > bench.local.json",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+        formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--parts", default=",".join(PARTS), help="which parts, of %(default)s")
     parser.add_argument("--turns", type=whole_numbers, default=TURNS, help="lengths of history")
     parser.add_argument("--questions", type=at_least_one, default=1982, help="questions of the generated set")

@@ -1,7 +1,5 @@
 """One measurement a function, for bench.py: each is called in a process of its own and returns a row.
 
-Run:  not a script.
-
 Seconds are wall time of this process; the median of a few repetitions where one is short. peak_mb is the process's
 largest resident size, its children's not included.
 """
@@ -56,17 +54,9 @@ def peak_mb():
 
 def made_case(turns, budget):
     """A case over a generated history."""
-    return {
-        "id": "made",
-        "split": "dev",
-        "kind": "generated",
-        "instructions": "Be brief.",
-        "current": QUESTION,
-        "history": history(turns, seed=turns),
-        "required": [],
-        "stale": [],
-        "budget": {"context_limit": budget, "max_new_tokens": 0, "margin": 0},
-    }
+    return {"id": "made", "split": "dev", "kind": "generated", "instructions": "Be brief.", "current": QUESTION,
+            "history": history(turns, seed=turns), "required": [], "stale": [],
+            "budget": {"context_limit": budget, "max_new_tokens": 0, "margin": 0}}
 
 
 def distinct_messages(turns):
@@ -88,8 +78,7 @@ def floor_seconds(turns):
     tokenizer, texts = raw_tokenizer(), distinct_messages(turns)
     tokenizer.encode_batch(texts[:2], add_special_tokens=False)  # its threads start with the first batch
     return statistics.median(
-        timed(lambda: tokenizer.encode_batch(texts, add_special_tokens=False))[0] for _ in range(REPEATS)
-    )
+        timed(lambda: tokenizer.encode_batch(texts, add_special_tokens=False))[0] for _ in range(REPEATS))
 
 
 def selection(name, turns, budget):
@@ -112,16 +101,9 @@ def selection(name, turns, budget):
         if selected["input_tokens"] > budget:
             raise RuntimeError(f"{name} at {turns} turns: over budget")
     cold_s, floor_s = statistics.median(cold), statistics.median(floors)
-    return {
-        "turns": turns,
-        "rule": name,
-        "cold_s": round(cold_s, 4),
-        "warm_s": round(statistics.median(warm), 5),
-        "floor_s": round(floor_s, 4),
-        "cold_over_floor": round(cold_s / floor_s, 2),
-        "turns_chosen": selected["turns"],
-        "peak_mb": peak_mb(),
-    }
+    return {"turns": turns, "rule": name, "cold_s": round(cold_s, 4), "warm_s": round(statistics.median(warm), 5),
+            "floor_s": round(floor_s, 4), "cold_over_floor": round(cold_s / floor_s, 2),
+            "turns_chosen": selected["turns"], "peak_mb": peak_mb()}
 
 
 def plain_counter():
@@ -170,9 +152,7 @@ def langchain(turns, budget):
 
     seconds, kept = timed(
         lambda: trim_messages(
-            messages, max_tokens=budget, token_counter=count, strategy="last", include_system=True, start_on="human"
-        )
-    )
+            messages, max_tokens=budget, token_counter=count, strategy="last", include_system=True, start_on="human"))
     return {"langchain_s": round(seconds, 3), "langchain_messages": len(kept)}
 
 
@@ -192,18 +172,10 @@ def whole_set(path, budget):
     if report != again:
         raise RuntimeError("two processes gave another report than one")
     limit = 10 * floor_s + 0.005 * len(cases)
-    return {
-        "budget": budget,
-        "questions": len(cases),
-        "selectors": len(ALL),
-        "load_s": round(load_s, 2),
-        "one_process_s": round(one_s, 2),
-        "two_processes_s": round(two_s, 2),
-        "one_over_two": round((load_s + one_s) / two_s, 2),
-        "floor_s": round(floor_s, 2),
-        "limit_s": round(limit, 2),
-        "peak_mb": peak,
-    }
+    return {"budget": budget, "questions": len(cases), "selectors": len(ALL), "load_s": round(load_s, 2),
+            "one_process_s": round(one_s, 2), "two_processes_s": round(two_s, 2),
+            "one_over_two": round((load_s + one_s) / two_s, 2), "floor_s": round(floor_s, 2),
+            "limit_s": round(limit, 2), "peak_mb": peak}
 
 
 def start():
@@ -214,11 +186,8 @@ def start():
 
     pairs = [(run("evaluate.py"), run("-c", LOAD)) for _ in range(5)]
     ours, alone = zip(*pairs)
-    return {
-        "evaluate_s": round(statistics.median(ours), 3),
-        "load_s": round(statistics.median(alone), 3),
-        "evaluate_over_load": round(statistics.median(one / other for one, other in pairs), 2),
-    }
+    return {"evaluate_s": round(statistics.median(ours), 3), "load_s": round(statistics.median(alone), 3),
+            "evaluate_over_load": round(statistics.median(one / other for one, other in pairs), 2)}
 
 
 def near(turns):
@@ -241,16 +210,9 @@ def near(turns):
     rng, vocabulary = random.Random(1), word_list()
     questions = [question(rng, [made[number]], *vocabulary) for number in range(0, turns, turns // 20)]
     ask_s = statistics.median(timed(index.scores, text)[0] for text in questions)
-    return {
-        "turns": turns,
-        "index_s": round(index_s, 3),
-        "tokenise_one_thread_s": round(floor_s, 3),
-        "index_over_tokenise": round(index_s / floor_s, 2),
-        "ask_ms": round(ask_s * 1000, 2),
-        "add_one_turn_ms": round(grown_s * 10, 3),
-        "index_mb": round(index_mb, 1),
-        "peak_mb": peak_mb(),
-    }
+    return {"turns": turns, "index_s": round(index_s, 3), "tokenise_one_thread_s": round(floor_s, 3),
+            "index_over_tokenise": round(index_s / floor_s, 2), "ask_ms": round(ask_s * 1000, 2),
+            "add_one_turn_ms": round(grown_s * 10, 3), "index_mb": round(index_mb, 1), "peak_mb": peak_mb()}
 
 
 def signals(events):
@@ -273,18 +235,11 @@ def signals(events):
         def look():
             with out.open("wb") as file:
                 subprocess.run(
-                    [sys.executable, "-m", "compaction.signals", str(log)], cwd=ROOT, stdout=file, check=True
-                )
+                    [sys.executable, "-m", "compaction.signals", str(log)], cwd=ROOT, stdout=file, check=True)
 
         read_s, look_s = timed(read)[0], timed(look)[0]
         children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-        return {
-            "events": events,
-            "log_mb": round(log.stat().st_size / 1e6),
-            "signals_s": round(look_s, 2),
-            "events_per_s": round(events / look_s),
-            "read_json_s": round(read_s, 2),
-            "signals_over_read": round(look_s / read_s, 2),
-            "report_mb": round(out.stat().st_size / 1e6, 1),
-            "peak_mb_of_signals": round(children / (1024 * 1024 if sys.platform == "darwin" else 1024)),
-        }
+        return {"events": events, "log_mb": round(log.stat().st_size / 1e6), "signals_s": round(look_s, 2),
+                "events_per_s": round(events / look_s), "read_json_s": round(read_s, 2),
+                "signals_over_read": round(look_s / read_s, 2), "report_mb": round(out.stat().st_size / 1e6, 1),
+                "peak_mb_of_signals": round(children / (1024 * 1024 if sys.platform == "darwin" else 1024))}

@@ -1,7 +1,5 @@
 """Make histories and a case set in the shape of LoCoMo, for measuring; nothing of that set is in them.
 
-Run:  not a script; bench.py measures with it.
-
 The words are those of the project's own cases and fixtures, drawn as often as they occur there: a tokenizer works on
 them as on real text. Same seed, same bytes.
 
@@ -41,20 +39,16 @@ def history(turns, seed):
     """A history of so many turns of two utterances."""
     rng = random.Random(seed)
     words, weights = vocabulary()
-    return [
-        {"id": f"t{number}", "user": utterance(rng, words, weights), "assistant": utterance(rng, words, weights)}
-        for number in range(turns)
-    ]
+    return [{"id": f"t{number}", "user": utterance(rng, words, weights), "assistant": utterance(rng, words, weights)}
+            for number in range(turns)]
 
 
 def question(rng, turns, words, weights):
     """A question of some words of the turns that hold its evidence, and some others."""
     rare = [word for turn in turns for word in turn["user"].rstrip(".").split() if len(word) > 3]
-    return (
-        "What about "
-        + " ".join([*rng.sample(rare, min(4, len(rare))), *rng.choices(words, cum_weights=weights, k=4)])
-        + "?"
-    )
+    return ("What about "
+            + " ".join([*rng.sample(rare, min(4, len(rare))), *rng.choices(words, cum_weights=weights, k=4)])
+            + "?")
 
 
 def case_set(path, questions=QUESTIONS, histories=HISTORIES, turns=TURNS, seed=1):
@@ -66,19 +60,10 @@ def case_set(path, questions=QUESTIONS, histories=HISTORIES, turns=TURNS, seed=1
     for number in range(questions):
         name = f"h{number % histories}"
         evidence = rng.sample(made[name], rng.choice((1, 1, 1, 2)))
-        cases.append(
-            {
-                "id": f"q{number}",
-                "split": "held_out",
-                "kind": "generated",
-                "instructions": "",
-                "current": question(rng, evidence, words, weights),
-                "history": name,
-                "budget": {"context_limit": 4096, "max_new_tokens": 0, "margin": 0},
-                "required": [{"turn": turn["id"], "text": turn["user"]} for turn in evidence],
-                "stale": [],
-            }
-        )
+        cases.append({"id": f"q{number}", "split": "held_out", "kind": "generated", "instructions": "",
+                      "current": question(rng, evidence, words, weights), "history": name,
+                      "budget": {"context_limit": 4096, "max_new_tokens": 0, "margin": 0},
+                      "required": [{"turn": turn["id"], "text": turn["user"]} for turn in evidence], "stale": []})
     value = {"format": 1, "histories": made, "cases": cases}
     Path(path).write_text(json.dumps(value, ensure_ascii=False), encoding="utf-8")
     return Path(path)

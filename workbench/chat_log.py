@@ -1,7 +1,5 @@
 """Make a case set, still to be labelled, of chat logs: JSON lines of OpenAI messages.
 
-Run:  not a script; `python -m workbench.import_cases chat traffic.local.jsonl` does.
-
 A line is a conversation {"messages": [...]}, with "id" where it has one, or one message, with "conversation_id" where
 the file holds several conversations. The last user message becomes the question, the turns before it the history;
 what came after that message is not used. A tool call stays with its result in one turn; a turn that cannot be read is
@@ -37,8 +35,7 @@ def conversations(lines, where):
             found.setdefault(str(line.get("conversation_id", "conversation-1")), []).append(line)
         else:
             raise InputError(
-                f"{where}: value {number} is neither a conversation with messages nor a message; see --help"
-            )
+                f"{where}: value {number} is neither a conversation with messages nor a message; see --help")
     return found.items()
 
 
@@ -72,19 +69,9 @@ def read_conversation(name, messages):
     if not turns:
         lose("conversation left out", "no turn of it could be read")
         return None, [], losses
-    return (
-        {
-            "id": name,
-            "kind": "chat log",
-            "instructions": instructions,
-            "current": question,
-            "history": name,
-            "required": [],
-            "stale": [],
-        },
-        turns,
-        losses,
-    )
+    return ({"id": name, "kind": "chat log", "instructions": instructions, "current": question, "history": name,
+             "required": [], "stale": []},
+            turns, losses)
 
 
 def sort_out(messages, lose):

@@ -17,10 +17,10 @@ from collections import Counter
 from pathlib import Path
 
 from base.command import InputError, NotComparable, dump, read_json, run_command
-from base.stats import mcnemar, wilson
-from modelkit import scoring
 from base.result_files import fact_name, graded, levels, read_result
 from base.shown import visible
+from base.stats import mcnemar, wilson
+from modelkit import scoring
 
 # What may differ between two reports: their strategies and what was found. All else has to be equal.
 FREE = {
@@ -43,12 +43,10 @@ def check_comparable(recorded, fresh):
         if recorded.get(field) != fresh.get(field):
             raise NotComparable(
                 f"{field} differs: recorded {recorded.get(field)!r:.90}, fresh {fresh.get(field)!r:.90}; "
-                "record both with the same cases, counter and grader"
-            )
+                "record both with the same cases, counter and grader")
     if list(levels(recorded)) != list(levels(fresh)):
         raise NotComparable(
-            f"budgets differ: recorded {list(levels(recorded))}, fresh {list(levels(fresh))}; run both with the same"
-        )
+            f"budgets differ: recorded {list(levels(recorded))}, fresh {list(levels(fresh))}; run both with the same")
 
 
 def named_pairs(recorded, fresh, pairs):
@@ -73,8 +71,7 @@ def compare_rows(recorded, fresh):
     """What changed between the rows of one strategy: lists of {"case", "fact"} by change, and the paired figures."""
     before, after = ({row["case"]: row for row in rows} for rows in (recorded, fresh))
     totals = [
-        {name: row.get("required_total") for name, row in side.items() if graded(row)} for side in (before, after)
-    ]
+        {name: row.get("required_total") for name, row in side.items() if graded(row)} for side in (before, after)]
     both = totals[0].keys() & totals[1].keys()
     if before.keys() != after.keys() or any(totals[0][name] != totals[1][name] for name in both):
         raise NotComparable("the reports grade other cases or facts under the same hash; record both again")
@@ -94,13 +91,8 @@ def compare_rows(recorded, fresh):
             found["over budget"].append({"case": name})
         pairs["cases"][not old["missing"], not new["missing"]] += 1
         pairs["facts"] += Counter(
-            {
-                (True, True): old["required_total"] - len(old["missing"]) - len(lost),
-                (True, False): len(lost),
-                (False, True): len(gained),
-                (False, False): len(old["missing"]) - len(gained),
-            }
-        )
+            {(True, True): old["required_total"] - len(old["missing"]) - len(lost), (True, False): len(lost),
+             (False, True): len(gained), (False, False): len(old["missing"]) - len(gained)})
     ungraded = [name for name in before if name not in both]
     return {**found, "not_graded": ungraded, "paired": {unit: paired(counts) for unit, counts in pairs.items()}}
 
@@ -114,16 +106,9 @@ def paired(counts):
     """Figures of Counter {(found before, found after): pairs}: discordant counts, exact p, Wilson intervals (95%)."""
     total, lost, gained = sum(counts.values()), counts[True, False], counts[False, True]
     before, after = counts[True, True] + lost, counts[True, True] + gained
-    return {
-        "total": total,
-        "found_recorded": before,
-        "found_fresh": after,
-        "gained": gained,
-        "lost": lost,
-        "mcnemar_p": float(f"{mcnemar(lost, gained):.6g}"),
-        "interval_recorded": rounded(wilson(before, total)),
-        "interval_fresh": rounded(wilson(after, total)),
-    }
+    return {"total": total, "found_recorded": before, "found_fresh": after, "gained": gained, "lost": lost,
+            "mcnemar_p": float(f"{mcnemar(lost, gained):.6g}"), "interval_recorded": rounded(wilson(before, total)),
+            "interval_fresh": rounded(wilson(after, total))}
 
 
 def rounded(interval):
@@ -171,16 +156,10 @@ def compare(recorded, fresh, pairs=(), allowed=()):
                     (used if entry else blocking).append(entry or {"change": change, **place, **item})
     cases = max(result["paired"]["cases"]["total"] for result in results)
     undecided = any(result["not_graded"] for result in results)
-    return {
-        "decision": "blocked" if gate(results, blocking) == "hold" else "undecided" if undecided else "safe",
-        "blocking": blocking,
-        "allowed": used,
-        "allowed_unused": [entry for entry in allowed if entry not in used],
-        "smallest_difference": smallest_difference(cases),
-        "recorded": identity(recorded),
-        "fresh": identity(fresh),
-        "results": results,
-    }
+    return {"decision": "blocked" if gate(results, blocking) == "hold" else "undecided" if undecided else "safe",
+            "blocking": blocking, "allowed": used, "allowed_unused": [entry for entry in allowed if entry not in used],
+            "smallest_difference": smallest_difference(cases), "recorded": identity(recorded), "fresh": identity(fresh),
+            "results": results}
 
 
 def gate(results, blocking):
@@ -209,10 +188,8 @@ def told(result):
         where = row["strategy"] + (f" at {row['budget']} tokens" if "budget" in row else "")
         for unit, figures in row["paired"].items():
             name = "cases complete" if unit == "cases" else "facts found"
-            yield (
-                f"{where}: {name} {figures['found_recorded']} -> {figures['found_fresh']} of {figures['total']}, "
-                f"gained {figures['gained']}, lost {figures['lost']}, exact McNemar p {figures['mcnemar_p']:.3g}"
-            )
+            yield (f"{where}: {name} {figures['found_recorded']} -> {figures['found_fresh']} of {figures['total']}, "
+                   f"gained {figures['gained']}, lost {figures['lost']}, exact McNemar p {figures['mcnemar_p']:.3g}")
         for change in ("gained", "stale gone", "lost", "stale", "over budget"):
             for item in row[change]:
                 yield f"  {change}: {item['case']}: {item.get('fact', 'the whole request')}"
@@ -232,20 +209,13 @@ def main(argv=None):
     parser = argparse.ArgumentParser(
         description=__doc__.splitlines()[0],
         epilog="example: python -m workbench.compare evaluation-result.json evaluation-result.json",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+        formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("recorded", type=Path, help="the report that evaluate.py gave before the change")
     parser.add_argument("fresh", type=Path, help="the report that it gives now")
     parser.add_argument(
-        "--allow", type=Path, metavar="FILE", help="JSON list of changes allowed by name, each with why"
-    )
-    parser.add_argument(
-        "--pair",
-        action="append",
-        default=[],
-        metavar="RECORDED=FRESH",
-        help="compare these two strategies instead of each with itself; may be repeated",
-    )
+        "--allow", type=Path, metavar="FILE", help="JSON list of changes allowed by name, each with why")
+    parser.add_argument("--pair", action="append", default=[], metavar="RECORDED=FRESH",
+                        help="compare these two strategies instead of each with itself; may be repeated")
     args = parser.parse_args(argv)
     recorded, fresh = (read_result(path, "evaluation")[1] for path in (args.recorded, args.fresh))
     result = compare(recorded, fresh, args.pair, read_allowed(args.allow))

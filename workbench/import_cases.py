@@ -16,15 +16,15 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+from base.command import InputError, dump, read_json, read_jsonl, run_command
+from base.mask import mask_values
+from base.shown import visible
 from base.turns import texts_in
 from selection.cases import check_set
-from base.command import InputError, dump, read_json, read_jsonl, run_command
 from tokenizer import TokenizerError, counter
 from workbench.chat_log import import_chat
 from workbench.locomo import import_locomo
 from workbench.longmemeval import import_longmemeval
-from base.mask import mask_values
-from base.shown import visible
 
 FIELDS = ("id", "split", "kind", "instructions", "current", "history", "budget", "required", "stale")
 MAX_NEW_TOKENS = 256
@@ -39,11 +39,8 @@ def case_set(histories, cases, budget):
     limits = {"context_limit": budget + MAX_NEW_TOKENS, "max_new_tokens": MAX_NEW_TOKENS, "margin": 0}
     ordered = [{field: {**case, "budget": limits}[field] for field in FIELDS} for case in cases]
     used = {case["history"] for case in cases}
-    return {
-        "format": 1,
-        "histories": {name: turns for name, turns in histories.items() if name in used},
-        "cases": ordered,
-    }
+    return {"format": 1, "histories": {name: turns for name, turns in histories.items() if name in used},
+            "cases": ordered}
 
 
 def import_value(form, value, path, size):
@@ -117,22 +114,16 @@ def tell(cases, losses, masked):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(
-        description=__doc__.splitlines()[0],
-        epilog=EXAMPLE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], epilog=EXAMPLE,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("format", choices=("locomo", "longmemeval", "chat"))
     parser.add_argument("file", type=Path, help="the file as its authors publish it; for chat, JSON lines")
     parser.add_argument(
-        "--budget", type=int, default=4096, metavar="N", help="input tokens a case (default %(default)s)"
-    )
+        "--budget", type=int, default=4096, metavar="N", help="input tokens a case (default %(default)s)")
     parser.add_argument(
-        "--mask", action="store_true", help="replace addresses and key-shaped strings by numbered marks"
-    )
+        "--mask", action="store_true", help="replace addresses and key-shaped strings by numbered marks")
     parser.add_argument(
-        "--utterances", type=int, default=2, metavar="N", help="LoCoMo's utterances a turn (default %(default)s)"
-    )
+        "--utterances", type=int, default=2, metavar="N", help="LoCoMo's utterances a turn (default %(default)s)")
     args = parser.parse_args(argv)
     if args.budget < 1 or args.utterances < 1:
         raise InputError("--budget and --utterances: a number from 1 on is wanted")

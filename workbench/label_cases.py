@@ -16,13 +16,13 @@ import re
 import sys
 from pathlib import Path
 
-from selection.cases import check_set
 from base.command import InputError, dump, parse_json, read_json, read_text, run_command, write_json
-from modelkit.retrieval import Bm25Index
-from modelkit.segments import split_sentences
-from strategies import turn_messages
 from base.shapes import FACT, Each, misfit
 from base.shown import visible
+from modelkit.retrieval import Bm25Index
+from modelkit.segments import split_sentences
+from selection.cases import check_set
+from strategies import turn_messages
 
 ANSWERS = """\
 answers  1 4      these are required          s 2     this one is stale (replaced later)
@@ -47,11 +47,9 @@ def sentences(history):
     for turn in history:
         for message in turn_messages(turn):
             for line in (message.get("content") or "").split("\n"):
-                found += [
-                    {"turn": turn["id"], "role": message["role"], "text": text}
-                    for text in split_sentences(line)
-                    if text.strip() and text in line
-                ]
+                found += [{"turn": turn["id"], "role": message["role"], "text": text}
+                          for text in split_sentences(line)
+                          if text.strip() and text in line]
     return found
 
 
@@ -84,8 +82,7 @@ def read_answer(text, shown):
     if kind == "turn":
         return kind, shown[chosen[0] - 1]
     return kind, [
-        {"turn": shown[number - 1]["turn"], "text": shown[number - 1]["text"]} for number in dict.fromkeys(chosen)
-    ]
+        {"turn": shown[number - 1]["turn"], "text": shown[number - 1]["text"]} for number in dict.fromkeys(chosen)]
 
 
 def label(case, history, ask, say):
@@ -141,8 +138,7 @@ def read_set(path):
     for case in value["cases"]:
         if not sentences(value["histories"].get(case["history"], [])):
             raise InputError(
-                f"{path}: case {case['id']!r}: no history with words is named {case['history']!r}; correct it"
-            )
+                f"{path}: case {case['id']!r}: no history with words is named {case['history']!r}; correct it")
     check_set({**value, "cases": [labelled_case(case, value) for case in value["cases"]]}, path)
     return value
 
@@ -232,11 +228,8 @@ def result(value, done):
     """The labelled set: the cases with a required fact, and the histories they use."""
     cases = [{**case, **done[case["id"]]} for case in value["cases"] if done.get(case["id"], {}).get("required")]
     used = {case["history"] for case in cases}
-    return {
-        **value,
-        "histories": {name: turns for name, turns in value["histories"].items() if name in used},
-        "cases": cases,
-    }
+    return {**value, "histories": {name: turns for name, turns in value["histories"].items() if name in used},
+            "cases": cases}
 
 
 def finish(value, done, out, journal):
@@ -246,17 +239,14 @@ def finish(value, done, out, journal):
         check_set(made, out)
         append(journal, {"written_sha256": hashlib.sha256(dump(made).encode("utf-8")).hexdigest()})
         write_json(out, made)
-    print(
-        f"{len(made['cases'])} cases labelled, {len(done) - len(made['cases'])} left out, "
-        f"{len(value['cases']) - len(done)} to do; {out if made['cases'] else 'nothing'} written",
-        file=sys.stderr,
-    )
+    print(f"{len(made['cases'])} cases labelled, {len(done) - len(made['cases'])} left out, "
+          f"{len(value['cases']) - len(done)} to do; {out if made['cases'] else 'nothing'} written",
+          file=sys.stderr)
 
 
 def main(argv=None):
     parser = argparse.ArgumentParser(
-        description=__doc__.splitlines()[0], epilog=ANSWERS, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+        description=__doc__.splitlines()[0], epilog=ANSWERS, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("cases", type=Path, help="case set to be labelled, as workbench.import_cases chat writes it")
     parser.add_argument("out", type=Path, help="where the labelled set goes; the journal stands beside it")
     args = parser.parse_args(argv)

@@ -1,7 +1,5 @@
 """Make a case set of LoCoMo's conversations and questions (locomo10.json, from the user's own download).
 
-Run:  not a script; `python -m workbench.import_cases locomo locomo10.json` does.
-
 A turn is two utterances of one session that follow each other, never of two sessions, the session's date in front.
 A fact is an utterance that the question's evidence names; it is found when the turn that holds it is in the request.
 Does not use the answers: about one in fifteen of the set's answer keys is wrong by a public audit.
@@ -40,8 +38,7 @@ def import_locomo(value, where, size=2):
         except (KeyError, TypeError, AttributeError, IndexError) as error:
             raise InputError(
                 f"{where}: conversation {number}: not as LoCoMo writes it ({type(error).__name__}: {error}); "
-                "use its file locomo10.json unchanged"
-            ) from None
+                "use its file locomo10.json unchanged") from None
     return histories, cases, losses
 
 
@@ -58,15 +55,8 @@ def read_turns(conversation, size):
             first, *rest = [utterance["dia_id"] for utterance in pair]
             name = first + "".join("-" + other.split(":")[1] for other in rest[-1:])
             utterances.update({one["dia_id"]: (name, line) for one, line in zip(pair, lines)})
-            turns.append(
-                {
-                    "id": name,
-                    "session": str(session),
-                    "date": date,
-                    "user": f"[{date}] {lines[0]}",
-                    "assistant": "\n".join(lines[1:]),
-                }
-            )
+            turns.append({"id": name, "session": str(session), "date": date, "user": f"[{date}] {lines[0]}",
+                          "assistant": "\n".join(lines[1:])})
     return turns, utterances
 
 
@@ -94,11 +84,5 @@ def read_question(question, name, utterances):
         return None, losses
     category = CATEGORIES.get(question["category"], f"category {question['category']}")
     facts = [{"turn": turn, "text": text} for turn, text in dict.fromkeys(utterances[label] for label in labels)]
-    return {
-        "id": name,
-        "kind": category,
-        "instructions": INSTRUCTIONS,
-        "current": question["question"],
-        "required": facts,
-        "stale": [],
-    }, losses
+    return {"id": name, "kind": category, "instructions": INSTRUCTIONS, "current": question["question"],
+            "required": facts, "stale": []}, losses

@@ -1,7 +1,5 @@
 """Make a case set of LongMemEval's questions and chat sessions (from the user's own download).
 
-Run:  not a script; `python -m workbench.import_cases longmemeval longmemeval_s.json` does.
-
 A turn is a user message and the assistant's reply in one session, the session's date in front. A fact is a message
 marked `has_answer`; it is found when its turn is in the request. Questions of abstention (their id ends in _abs) are a
 kind of their own, and left out where nothing is marked. Does not use the answers.
@@ -30,21 +28,13 @@ def import_longmemeval(value, where):
             kind = question["question_type"]
             if name.endswith("_abs") or kind.endswith("_abs"):
                 kind = "abstention"
-            case = {
-                "id": name,
-                "split": "held_out" if number % 2 else "dev",
-                "kind": kind,
-                "instructions": INSTRUCTIONS,
-                "current": f"[{question['question_date']}] {question['question']}",
-                "history": name,
-                "required": facts,
-                "stale": [],
-            }
+            case = {"id": name, "split": "held_out" if number % 2 else "dev", "kind": kind,
+                    "instructions": INSTRUCTIONS, "current": f"[{question['question_date']}] {question['question']}",
+                    "history": name, "required": facts, "stale": []}
         except (KeyError, TypeError, AttributeError) as error:
             raise InputError(
                 f"{where}: question {number}: not as LongMemEval writes it ({type(error).__name__}: {error}); "
-                "use its file unchanged"
-            ) from None
+                "use its file unchanged") from None
         losses += lost
         if facts:
             cases.append(case)
@@ -60,8 +50,7 @@ def read_history(question, name):
     dates = question["haystack_dates"]
     if len(dates) != len(question["haystack_sessions"]):
         raise InputError(
-            f"question {name!r}: {len(dates)} dates for another number of sessions; use the file unchanged"
-        )
+            f"question {name!r}: {len(dates)} dates for another number of sessions; use the file unchanged")
     sessions = zip(dates, question["haystack_sessions"])
     for number, (date, session) in enumerate(sessions, 1):
         place = 0
@@ -74,14 +63,8 @@ def read_history(question, name):
                 continue
             said = {message["role"]: message["content"].strip() for message in pair}
             turns.append(
-                {
-                    "id": turn,
-                    "session": str(number),
-                    "date": date,
-                    "user": f"[{date}] {said.get('user', '')}".strip(),
-                    "assistant": said.get("assistant", ""),
-                }
-            )
+                {"id": turn, "session": str(number), "date": date, "user": f"[{date}] {said.get('user', '')}".strip(),
+                 "assistant": said.get("assistant", "")})
             marked = [message["role"] for message in pair if message.get("has_answer")]
             texts = dict.fromkeys(said[role][:EXCERPT].strip() for role in marked)
             facts += [{"turn": turn, "text": text} for text in texts if text]

@@ -14,10 +14,10 @@ import random
 import sys
 from pathlib import Path
 
-from selection.cases import check_set
 from base.command import InputError, dump, progress, read_json, run_command, whole_numbers
 from base.stats import mcnemar
 from evaluate import grade
+from selection.cases import check_set
 from selection.run import run_cases, selector_table, with_input
 from strategies import STRATEGIES, render
 from tokenizer import counter
@@ -51,24 +51,19 @@ def read_cases(path, size):
 def figures(rows):
     """Labels found and in all, complete questions and mean tokens of rows; a row without a grade is counted apart."""
     graded = [row for row in rows if "error" not in row]
-    return {
-        "questions": len(graded),
-        "labels": sum(row["required_total"] for row in graded),
-        "labels_found": sum(row["required_found"] for row in graded),
-        "complete_questions": sum(not row["missing"] for row in graded),
-        "mean_input_tokens": round(sum(row["input_tokens"] for row in graded) / len(graded), 1) if graded else None,
-        "errors": len(rows) - len(graded),
-    }
+    return {"questions": len(graded), "labels": sum(row["required_total"] for row in graded),
+            "labels_found": sum(row["required_found"] for row in graded),
+            "complete_questions": sum(not row["missing"] for row in graded),
+            "mean_input_tokens": round(sum(row["input_tokens"] for row in graded) / len(graded), 1) if graded else None,
+            "errors": len(rows) - len(graded)}
 
 
 def groups(rows):
     """The figures of all rows, of each split and of each category."""
     kinds = [kind for kind in CATEGORIES.values() if any(row["kind"] == kind for row in rows)]
-    return {
-        "all": figures(rows),
-        **{split: figures([row for row in rows if row["split"] == split]) for split in ("dev", "held_out")},
-        **{kind: figures([row for row in rows if row["kind"] == kind]) for kind in kinds},
-    }
+    return {"all": figures(rows),
+            **{split: figures([row for row in rows if row["split"] == split]) for split in ("dev", "held_out")},
+            **{kind: figures([row for row in rows if row["kind"] == kind]) for kind in kinds}}
 
 
 def conversation(row):
@@ -88,15 +83,9 @@ def against(rows, baseline):
         total[0] += new["required_found"] - before["required_found"]
         total[1] += new["required_total"]
     low, high = bootstrap(list(sums.values()))
-    return {
-        "pairs": len(pairs),
-        "gained": gained,
-        "lost": lost,
-        "mcnemar_p": float(f"{mcnemar(lost, gained):.3g}"),
-        "labels_difference": sum(one for one, _ in sums.values()),
-        "conversations": len(sums),
-        "difference_interval": [low, high],
-    }
+    return {"pairs": len(pairs), "gained": gained, "lost": lost, "mcnemar_p": float(f"{mcnemar(lost, gained):.3g}"),
+            "labels_difference": sum(one for one, _ in sums.values()), "conversations": len(sums),
+            "difference_interval": [low, high]}
 
 
 def pairs(rows, baseline):
@@ -151,16 +140,9 @@ def measure(path, names, budgets, baseline, jobs=1):
         levels[str(budget)] = {
             "evidence_alone_fits": evidence_fits(cases, budget, counter()),
             "strategies": {name: groups(rows[name]) for name in names},
-            "paired": {name: pairs(rows[name], rows[baseline]) for name in names if name != baseline},
-        }
-    return {
-        "questions": len(cases),
-        "labels": sum(len(case["required"]) for case in cases),
-        "baseline": baseline,
-        "budgets": levels,
-        "recall_at": recall_at(read_cases(path, 1), names),
-        "published": PUBLISHED,
-    }
+            "paired": {name: pairs(rows[name], rows[baseline]) for name in names if name != baseline}}
+    return {"questions": len(cases), "labels": sum(len(case["required"]) for case in cases), "baseline": baseline,
+            "budgets": levels, "recall_at": recall_at(read_cases(path, 1), names), "published": PUBLISHED}
 
 
 def percent(part, whole):
@@ -176,10 +158,8 @@ def pair_lines(by_split, baseline):
         interval = f"{100 * low:+.1f} to {100 * high:+.1f} points ({few})"
         if pair["conversations"] == 1:  # drawn anew it is always itself
             interval = f"{100 * low:+.1f} points, and one conversation has no interval"
-        yield (
-            f"against {baseline}, {split}: complete questions gained {pair['gained']}, lost {pair['lost']}, exact "
-            f"McNemar p {p}; labels {interval}"
-        )
+        yield (f"against {baseline}, {split}: complete questions gained {pair['gained']}, lost {pair['lost']}, exact "
+               f"McNemar p {p}; labels {interval}")
 
 
 def table(result):
@@ -187,10 +167,8 @@ def table(result):
     names = list(next(iter(result["budgets"].values()))["strategies"])
     wide = max(map(len, [*names, *PUBLISHED]))
     for budget, level in result["budgets"].items():
-        yield (
-            f"{int(budget):,} input tokens; the evidence alone fits for {level['evidence_alone_fits']} "
-            f"of {result['questions']} questions"
-        )
+        yield (f"{int(budget):,} input tokens; the evidence alone fits for {level['evidence_alone_fits']} "
+               f"of {result['questions']} questions")
         columns = list(level["strategies"][names[0]])
         yield (
             f"{'% of labels found':{wide}}  " + "  ".join(f"{column:>11}" for column in columns) + "   complete  tokens"
@@ -215,21 +193,14 @@ def main(argv=None):
     from selection.retrievers import SELECTORS
 
     every = [*STRATEGIES, *SELECTORS]
-    parser = argparse.ArgumentParser(
-        description=__doc__.splitlines()[0],
-        epilog="LoCoMo: github.com/snap-research/locomo, data/locomo10.json\n"
-        "example: python -m workbench.retrieval_table locomo10.json > locomo.local.json",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0],
+                                     epilog="LoCoMo: github.com/snap-research/locomo, data/locomo10.json\n"
+                                     "example: python -m workbench.retrieval_table locomo10.json > locomo.local.json",
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", type=Path, help="locomo10.json as its authors publish it")
     parser.add_argument("--strategies", default=",".join(every), metavar="NAME,…", help="default: %(default)s")
-    parser.add_argument(
-        "--budget",
-        type=whole_numbers,
-        default=BUDGETS,
-        metavar="N,…",
-        help="input tokens, one run each (default 1024,4096,16384)",
-    )
+    parser.add_argument("--budget", type=whole_numbers, default=BUDGETS, metavar="N,…",
+                        help="input tokens, one run each (default 1024,4096,16384)")
     parser.add_argument("--against", default="bm25", metavar="NAME", help="the baseline of the pairs (default bm25)")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes for the budgets' runs")
     args = parser.parse_args(argv)

@@ -1,7 +1,5 @@
 """A test double of an Ollama on loopback: no model, answers made from the request, faults when asked for.
 
-Run:  not a script; tests make one: `with OllamaDouble() as double: AnswerModel(host=double.host)`
-
 It behaves as the real server does where the recorder depends on it: NDJSON in chunks, counts in the last line only,
 `/api/tags` with bare digests, 404 with JSON for an unknown model and with plain text for an unknown path, 500 for an
 option of a wrong type, unknown options ignored, old messages dropped in silence unless truncate is false, thinking
@@ -22,12 +20,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from answer_model import MODEL
 
 STATUSES = {"400": 400, "404": 404, "429": 429, "500": 500, "503": 503}
-FAULTS = (
-    *STATUSES,
-    *"refused hang reset cut_line stopped_stream error_line error_200 length empty blank think_field think_text "
-    "tool_call cut_prompt long_prompt no_counts over_length short_length surrogate stall load html nan "
-    "not_utf8 two_last huge redirect change_version change_digest gone down".split(),
-)
+FAULTS = (*STATUSES,
+          *"refused hang reset cut_line stopped_stream error_line error_200 length empty blank think_field think_text "
+          "tool_call cut_prompt long_prompt no_counts over_length short_length surrogate stall load html nan "
+          "not_utf8 two_last huge redirect change_version change_digest gone down".split())
 
 
 def stand_in_count(messages, tools=None):
@@ -43,12 +39,10 @@ class OllamaDouble:
         self.fault, self.count = fault or (lambda number, body: None), count
         self.before_reply = before_reply or (lambda number, stage: None)
         self.version, self.digest, self.tag = MODEL["ollama_version"], MODEL["ollama_digest"], MODEL["ollama_tag"]
-        self.shown = {
-            "capabilities": ["completion", "vision", "tools", "thinking"],
-            "parameters": "top_k 64\ntemperature 1",
-            "modelfile": f"FROM /models/blobs/sha256-{'ab' * 32}\nRENDERER gemma4\nPARSER gemma4\n",
-            "model_info": {"general.license": "apache-2.0"},
-        }
+        self.shown = {"capabilities": ["completion", "vision", "tools", "thinking"],
+                      "parameters": "top_k 64\ntemperature 1",
+                      "modelfile": f"FROM /models/blobs/sha256-{'ab' * 32}\nRENDERER gemma4\nPARSER gemma4\n",
+                      "model_info": {"general.license": "apache-2.0"}}
         self.entry, self.context_length, self.loaded, self.down = {}, 2048, [self.tag], False
         self.requests, self.chats, self.guard, self.release = [], [], threading.Lock(), threading.Event()
 
@@ -94,10 +88,8 @@ class Handler(BaseHTTPRequestHandler):
         double = self.double
         self.note(None)
         bodies = {
-            "/api/version": {"version": double.version},
-            "/api/tags": double.tags(),
-            "/api/ps": {"models": [{"name": name, "context_length": double.context_length} for name in double.loaded]},
-        }
+            "/api/version": {"version": double.version}, "/api/tags": double.tags(),
+            "/api/ps": {"models": [{"name": name, "context_length": double.context_length} for name in double.loaded]}}
         if double.down:
             self.json(503, {"error": "server busy"})
         elif self.path == "/":
@@ -225,12 +217,8 @@ class Handler(BaseHTTPRequestHandler):
         options, allowance = body["options"], body["options"]["num_predict"]
         asked = json.dumps([body["messages"], options], sort_keys=True)
         text = f"Answer {hashlib.sha256(asked.encode()).hexdigest()[:12]} of the double."
-        text = {
-            "empty": "",
-            "surrogate": "half a pair: \ud83d",
-            "blank": " \n",
-            "think_text": f"<|channel>thought\nHm<channel|>{text}",
-        }.get(fault, text)
+        text = {"empty": "", "surrogate": "half a pair: \ud83d", "blank": " \n",
+                "think_text": f"<|channel>thought\nHm<channel|>{text}"}.get(fault, text)
         parts = [{"message": {"role": "assistant", "content": piece}} for piece in (text[:9], text[9:])]
         if fault == "think_field" or body.get("think") is not False:
             parts.insert(0, {"message": {"role": "assistant", "content": "", "thinking": "Hm"}})
@@ -241,23 +229,15 @@ class Handler(BaseHTTPRequestHandler):
         if body.get("truncate") is not False:
             prompt = min(prompt, options["num_ctx"])
         prompt += {"cut_prompt": -7, "long_prompt": 7}.get(fault, 0)
-        counts = {
-            "prompt_eval_count": prompt,
-            "eval_count": {"length": allowance, "over_length": allowance + 1}.get(fault, 9),
-        }
+        counts = {"prompt_eval_count": prompt,
+                  "eval_count": {"length": allowance, "over_length": allowance + 1}.get(fault, 9)}
         if fault == "nan":
             counts["eval_count"] = "nan"
         if fault == "no_counts":
             counts.pop("prompt_eval_count")
         reason = {"length": "length", "short_length": "length", "load": "load"}.get(fault, "stop")
-        last = {
-            "model": body["model"],
-            "message": {"role": "assistant", "content": ""},
-            "done": True,
-            "done_reason": reason,
-            "load_duration": 1,
-            **counts,
-        }
+        last = {"model": body["model"], "message": {"role": "assistant", "content": ""}, "done": True,
+                "done_reason": reason, "load_duration": 1, **counts}
         return parts, last
 
     def chunk(self, data):

@@ -13,13 +13,13 @@ from unittest import mock
 
 import answer_check
 import answer_model
+from answer_model import MODEL, AnswerModel, read_model
 from answers import openai_server
 from answers.exchange import BrokenReply, ServerError, base_url
 from answers.journal import read_recording
-from answer_model import MODEL, AnswerModel, read_model
-from base.command import InputError, dump
 from answers.tests.ollama_double import OllamaDouble, Server, stand_in_count
 from answers.tests.test_record import SMALL
+from base.command import InputError, dump
 
 MESSAGES = [
     {"role": "system", "content": "Answer from the conversation."},
@@ -30,39 +30,19 @@ SIZES = {"num_ctx": 384, "num_predict": 96, "seed": 1}
 
 class Addresses(unittest.TestCase):
     def test_addresses_mean_what_the_server_takes_them_for(self):
-        for address, url in {
-            "127.0.0.1:11434": "http://127.0.0.1:11434",
-            "box": "http://box:11434",
-            "box:80": "http://box:80",
-            ":1234": "http://127.0.0.1:1234",
-            "0.0.0.0": "http://127.0.0.1:11434",
-            "0.0.0.0:9": "http://127.0.0.1:9",
-            "http://box": "http://box:80",
-            "https://box": "https://box:443",
-            "[::1]": "http://[::1]:11434",
-            "::1": "http://[::1]:11434",
-            "[::]:8": "http://[::1]:8",
-            ' "box" ': "http://box:11434",
-            "https://box/ollama/": "https://box:443/ollama",
-            "HTTP://Box:1": "http://box:1",
-        }.items():
+        for address, url in {"127.0.0.1:11434": "http://127.0.0.1:11434", "box": "http://box:11434",
+                             "box:80": "http://box:80", ":1234": "http://127.0.0.1:1234",
+                             "0.0.0.0": "http://127.0.0.1:11434", "0.0.0.0:9": "http://127.0.0.1:9",
+                             "http://box": "http://box:80", "https://box": "https://box:443",
+                             "[::1]": "http://[::1]:11434", "::1": "http://[::1]:11434", "[::]:8": "http://[::1]:8",
+                             ' "box" ': "http://box:11434", "https://box/ollama/": "https://box:443/ollama",
+                             "HTTP://Box:1": "http://box:1"}.items():
             with self.subTest(address):
                 self.assertEqual(base_url(address), url)
 
     def test_addresses_that_are_refused(self):
-        for address in (
-            "box:port",
-            "box:99999",
-            "box:0",
-            "ftp://box",
-            "http://me:secret@box",
-            "http://box?x=1",
-            "box#1",
-            "https://ollama.com",
-            "https://api.ollama.com",
-            "b x",
-            "http://[::1",
-        ):
+        for address in ("box:port", "box:99999", "box:0", "ftp://box", "http://me:secret@box", "http://box?x=1",
+                        "box#1", "https://ollama.com", "https://api.ollama.com", "b x", "http://[::1"):
             with self.subTest(address), self.assertRaises(InputError):
                 base_url(address)
 
@@ -101,8 +81,7 @@ class Requests(unittest.TestCase):
         with OllamaDouble() as double:
             answer = AnswerModel(host=double.host).answer(MESSAGES, (), **SIZES)
         self.assertEqual(
-            list(answer), ["seed", "answer", "tool_calls", "done_reason", "prompt_tokens", "answer_tokens"]
-        )
+            list(answer), ["seed", "answer", "tool_calls", "done_reason", "prompt_tokens", "answer_tokens"])
         self.assertEqual(answer["prompt_tokens"], stand_in_count(MESSAGES))
 
 
@@ -122,8 +101,7 @@ class Blocks(unittest.TestCase):
                 self.assertEqual(answer_model.main(["pin", "library/Gemma4:E2B", "--host", double.host]), 0)
             block = json.loads(out.getvalue())
             self.assertEqual(
-                (block["ollama_digest"], block["license"], block["renderer"]), ("a1" * 32, "apache-2.0", "gemma4")
-            )
+                (block["ollama_digest"], block["license"], block["renderer"]), ("a1" * 32, "apache-2.0", "gemma4"))
             self.assertEqual(AnswerModel(read_model(self.block(**block)), double.host).identity["digest"], "a1" * 32)
             with self.assertRaisesRegex(ServerError, "has no model other"):
                 answer_model.main(["pin", "other:7b", "--host", double.host])
@@ -137,16 +115,8 @@ class Blocks(unittest.TestCase):
                     AnswerModel({**MODEL, "ollama_digest": digest}, double.host)
 
     def test_blocks_that_cannot_be_used(self):
-        for changed in (
-            {"seeds": []},
-            {"seeds": [1, 1]},
-            {"seeds": [-1]},
-            {"seeds": [True]},
-            {"think": True},
-            {"options": {"mirostat": 2}},
-            {"options": None},
-            {"ollama_tag": 3},
-        ):
+        for changed in ({"seeds": []}, {"seeds": [1, 1]}, {"seeds": [-1]}, {"seeds": [True]}, {"think": True},
+                        {"options": {"mirostat": 2}}, {"options": None}, {"ollama_tag": 3}):
             with self.subTest(changed), self.assertRaises(InputError):
                 read_model(self.block(**changed))
 
@@ -162,25 +132,18 @@ class OpenAIDouble(BaseHTTPRequestHandler):
     def do_GET(self):
         found = {
             "/v1/models": {
-                "data": [{"id": name, "created": len(self.bodies), "meta": {"n_params": 5}} for name in self.models]
-            },
+                "data": [{"id": name, "created": len(self.bodies), "meta": {"n_params": 5}} for name in self.models]},
             "/props": {"build_info": "b10488-aa", "default_generation_settings": {"n_ctx": 512}},
-            **({"/api/version": {"version": "0.32.14"}} if self.ollama else {}),
-        }
+            **({"/api/version": {"version": "0.32.14"}} if self.ollama else {})}
         self.say(200 if self.path in found else 404, found.get(self.path, {"error": {"message": "File Not Found"}}))
 
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.bodies.append(body)
         message = {"role": "assistant", "content": "Mateo."}
-        self.say(
-            200,
-            {
-                "choices": [{"message": message, "finish_reason": "stop"}],
-                "usage": {"prompt_tokens": stand_in_count(body["messages"]), "completion_tokens": 3},
-                **self.change,
-            },
-        )
+        self.say(200,
+                 {"choices": [{"message": message, "finish_reason": "stop"}],
+                  "usage": {"prompt_tokens": stand_in_count(body["messages"]), "completion_tokens": 3}, **self.change})
 
     def say(self, status, value):
         data = json.dumps(value).encode()
@@ -203,25 +166,16 @@ class OpenAI(unittest.TestCase):
         double, url = self.server()
         model = openai_server.OpenAIModel(MODEL, url + "/v1")
         answer = model.answer(MESSAGES, (), **SIZES, options={"temperature": 0.5})
-        self.assertEqual(
-            answer,
-            {
-                "seed": 1,
-                "answer": "Mateo.",
-                "tool_calls": [],
-                "done_reason": "stop",
-                "prompt_tokens": stand_in_count(MESSAGES),
-                "answer_tokens": 3,
-            },
-        )
+        self.assertEqual(answer,
+                         {"seed": 1, "answer": "Mateo.", "tool_calls": [], "done_reason": "stop",
+                          "prompt_tokens": stand_in_count(MESSAGES), "answer_tokens": 3})
         self.assertEqual(model.identity, {"version": "b10488-aa", "digest": None, "meta": {"meta": {"n_params": 5}}})
         self.assertIn("weights", model.unverified)
         self.assertEqual(model.running(), (512, []))
         self.assertNotIn("ollama_digest", model.block)
         body = double.bodies[0]
         self.assertEqual(
-            (body["temperature"], body["max_tokens"], body["repeat_penalty"], body["stream"]), (0.5, 96, 1.0, False)
-        )
+            (body["temperature"], body["max_tokens"], body["repeat_penalty"], body["stream"]), (0.5, 96, 1.0, False))
         self.assertEqual(body["chat_template_kwargs"], {"enable_thinking": False})
 
     def test_a_recording_names_what_nobody_verified_and_goes_on_after_a_stop(self):
@@ -230,11 +184,8 @@ class OpenAI(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         out = Path(folder.name) / "openai.json"
         argv = ["record", "--api", "openai", "--host", url, "--out", str(out)]
-        with (
-            mock.patch.object(answer_check, "lab_requests", lambda *_: (SMALL, {})),
-            contextlib.redirect_stdout(io.StringIO()),
-            contextlib.redirect_stderr(io.StringIO()) as err,
-        ):
+        with (mock.patch.object(answer_check, "lab_requests", lambda *_: (SMALL, {})),
+              contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as err):
             self.assertEqual(answer_check.main([*argv, "--only", "recent/held-latest"]), 0)
             self.assertEqual(answer_check.main([*argv, "--jobs", "4"]), 0)
         self.assertIn("not verified on this server: weights, context length", err.getvalue())
@@ -262,12 +213,9 @@ class OpenAI(unittest.TestCase):
 
     def test_replies_that_are_no_answers_have_names(self):
         message = {"role": "assistant", "content": "Mateo."}
-        for kind, change in {
-            "error_body": {"error": {"message": "no"}},
-            "bad_counts": {"usage": None},
-            "unknown_end": {"choices": [{"message": message, "finish_reason": None}]},
-            "unreadable_reply": {"choices": []},
-        }.items():
+        for kind, change in {"error_body": {"error": {"message": "no"}}, "bad_counts": {"usage": None},
+                             "unknown_end": {"choices": [{"message": message, "finish_reason": None}]},
+                             "unreadable_reply": {"choices": []}}.items():
             _, url = self.server(change=change)
             with self.subTest(kind), self.assertRaises(BrokenReply) as caught:
                 openai_server.OpenAIModel(MODEL, url).answer(MESSAGES, **SIZES)

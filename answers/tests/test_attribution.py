@@ -10,13 +10,13 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from answers import attribution
 import answer_check
+from answers import attribution
 from answers import compare as answer_compare
-from answers.keys import read_keys
 from answers.journal import read_recording
-from selection.cases import load_cases
+from answers.keys import read_keys
 from base.command import InputError, NotComparable, dump
+from selection.cases import load_cases
 
 HERE = Path(__file__).parents[2]
 RECORDING = read_recording(HERE / "answer-result.json")
@@ -42,25 +42,13 @@ class Attribution(unittest.TestCase):
         result = attribute()
         self.assertIn("no request hashes", result["same_requests_by"])
         found = {name: list(counts.values()) for name, counts in result["required"]["summary"].items()}
-        self.assertEqual(
-            found,
-            {
-                "recent": [5, 5, 25, 0, 0],
-                "relevant": [20, 0, 15, 0, 0],
-                "notes": [30, 0, 5, 0, 0],
-                "hybrid": [20, 0, 15, 0, 0],
-            },
-        )
+        self.assertEqual(found,
+                         {"recent": [5, 5, 25, 0, 0], "relevant": [20, 0, 15, 0, 0], "notes": [30, 0, 5, 0, 0],
+                          "hybrid": [20, 0, 15, 0, 0]})
         found = {name: list(counts.values()) for name, counts in result["stale"]["summary"].items()}
-        self.assertEqual(
-            found,
-            {
-                "recent": [0, 0, 5, 0, 0],
-                "relevant": [0, 5, 0, 0, 0],
-                "notes": [5, 0, 0, 0, 0],
-                "hybrid": [0, 5, 0, 0, 0],
-            },
-        )
+        self.assertEqual(found,
+                         {"recent": [0, 0, 5, 0, 0], "relevant": [0, 5, 0, 0, 0], "notes": [5, 0, 0, 0, 0],
+                          "hybrid": [0, 5, 0, 0, 0]})
         table = attribution.table(result)
         self.assertIn("recent/held-spread: 'expire after 30 minutes' (5 of 5)", table)
         self.assertIn("given as current: notes/held-correction: 'decided to use RabbitMQ' (5 of 5)", table)
@@ -74,10 +62,8 @@ class Attribution(unittest.TestCase):
         for entry, text in zip(found, texts):
             entry["answer"] = text
         result = attribute(recording)
-        first, second = (
-            fact(result, "required", "recent", "held-spread"),
-            fact(result, "required", "recent", "held-spread", 1),
-        )
+        first, second = (fact(result, "required", "recent", "held-spread"),
+                         fact(result, "required", "recent", "held-spread", 1))
         self.assertEqual((first["in_request"], list(first["answers"].values())), (False, [0, 0, 2, 2, 1]))
         self.assertEqual((second["in_request"], list(second["answers"].values())), (True, [2, 2, 0, 0, 1]))
 
@@ -102,8 +88,7 @@ class Attribution(unittest.TestCase):
             "those of the case set": lambda report, recording: report["cases"]["recent"][6].update(required_total=2),
             "no row for recent/held-latest": lambda report, recording: report["cases"]["recent"][6].update(error="no"),
             "no level 'cases'": lambda report, recording: report.pop("cases"),
-            "its case_set_sha256": lambda report, recording: recording.update(recorded={"case_set_sha256": "0" * 64}),
-        }
+            "its case_set_sha256": lambda report, recording: recording.update(recorded={"case_set_sha256": "0" * 64})}
         for says, change in changes.items():
             report, recording = copy.deepcopy(REPORT), copy.deepcopy(RECORDING)
             change(report, recording)
@@ -176,14 +161,11 @@ class Compare(unittest.TestCase):
         other["model"] = {**other["model"], "ollama_digest": "0" * 64}
         result = compare(other)
         self.assertIs(result["same_model"], False)
-        self.assertEqual(
-            [(p["strategy"], p["case"], p["seed"], p["a"], p["b"]) for p in result["discordant"]],
-            [("recent", "held-latest", 1, "pass", "fail"), ("recent", "held-buried", 2, "fail", "pass")],
-        )
+        self.assertEqual([(p["strategy"], p["case"], p["seed"], p["a"], p["b"]) for p in result["discordant"]],
+                         [("recent", "held-latest", 1, "pass", "fail"), ("recent", "held-buried", 2, "fail", "pass")])
         figures = result["all"]
         self.assertEqual(
-            (figures["pairs"], figures["only_a"], figures["only_b"], figures["incomplete_pairs"]), (119, 1, 1, 1)
-        )
+            (figures["pairs"], figures["only_a"], figures["only_b"], figures["incomplete_pairs"]), (119, 1, 1, 1))
         self.assertEqual(len(result["incomplete"]), 1)
         self.assertEqual(result["agreement_among_seeds"]["b"], {"seed_pairs": 236, "agree": 228})
 
@@ -207,11 +189,8 @@ class Compare(unittest.TestCase):
 
     def test_whether_the_requests_were_the_same_is_told(self):
         one, other = ({**RECORDING, "recorded": {"requests": requests}} for requests in ({}, {"recent": {"a": {}}}))
-        for first, second, same, says in (
-            (one, one, True, ""),
-            (one, other, False, "the requests differ"),
-            (one, RECORDING, None, "is not known"),
-        ):
+        for first, second, same, says in ((one, one, True, ""), (one, other, False, "the requests differ"),
+                                          (one, RECORDING, None, "is not known")):
             result = compare(second, first)
             self.assertIs(result["same_requests"], same)
             told = [line for line in answer_compare.table(result).splitlines() if "requests" in line]
@@ -232,13 +211,10 @@ class Compare(unittest.TestCase):
         for _ in range(200):
             differences = [rng.randint(-5, 5) for _ in range(rng.randint(1, 7))]
             seen = abs(sum(differences))
-            sums = [
-                abs(sum(s * d for s, d in zip(signs, differences)))
-                for signs in itertools.product((1, -1), repeat=len(differences))
-            ]
+            sums = [abs(sum(s * d for s, d in zip(signs, differences)))
+                    for signs in itertools.product((1, -1), repeat=len(differences))]
             self.assertEqual(
-                answer_compare.sign_flip(differences), sum(s >= seen for s in sums) / len(sums), differences
-            )
+                answer_compare.sign_flip(differences), sum(s >= seen for s in sums) / len(sums), differences)
 
     def test_six_cases_cannot_give_a_smaller_p_than_0_03(self):
         self.assertEqual(answer_compare.sign_flip([5] * 6), answer_compare.smallest_p(6))

@@ -9,8 +9,8 @@ from answers import journal as answer_journal
 from answers import record
 from answers.exchange import BrokenReply, ServerError, Unavailable
 from answers.journal import read_recording
-from answers.server import ServerChanged
 from answers.reply import read_completion, read_stream
+from answers.server import ServerChanged
 from answers.tests.ollama_double import OllamaDouble, stand_in_count
 from answers.tests.test_record import SMALL, Recording
 
@@ -19,23 +19,11 @@ class KeptAside(Recording):
     """Every reply that is no answer has a name, is in the journal as it came, and is never graded."""
 
     def test_a_reply_that_stays_broken_is_asked_once_more_and_then_incomplete(self):
-        kinds = {
-            "stopped_stream": "stopped_stream",
-            "reset": "stopped_stream",
-            "cut_line": "stopped_stream",
-            "error_line": "error_body",
-            "error_200": "error_body",
-            "no_counts": "bad_counts",
-            "over_length": "bad_counts",
-            "short_length": "bad_counts",
-            "load": "unknown_end",
-            "html": "unreadable_reply",
-            "nan": "unreadable_reply",
-            "not_utf8": "unreadable_reply",
-            "surrogate": "unreadable_reply",
-            "two_last": "unreadable_reply",
-            "huge": "too_large",
-        }
+        kinds = {"stopped_stream": "stopped_stream", "reset": "stopped_stream", "cut_line": "stopped_stream",
+                 "error_line": "error_body", "error_200": "error_body", "no_counts": "bad_counts",
+                 "over_length": "bad_counts", "short_length": "bad_counts", "load": "unknown_end",
+                 "html": "unreadable_reply", "nan": "unreadable_reply", "not_utf8": "unreadable_reply",
+                 "surrogate": "unreadable_reply", "two_last": "unreadable_reply", "huge": "too_large"}
         for fault, kind in kinds.items():
             with self.subTest(fault):
                 self.out = self.out.with_name(f"{fault}.json")
@@ -51,14 +39,8 @@ class KeptAside(Recording):
                 self.assertTrue(all("answer" in entry for entry in entries[:1] + entries[2:]))
 
     def test_real_outcomes_are_kept_as_they_came_and_not_asked_again(self):
-        kinds = {
-            "length": "cut_by_length",
-            "empty": "empty_text",
-            "blank": "empty_text",
-            "think_field": "thinking",
-            "think_text": "thinking",
-            "tool_call": None,
-        }
+        kinds = {"length": "cut_by_length", "empty": "empty_text", "blank": "empty_text", "think_field": "thinking",
+                 "think_text": "thinking", "tool_call": None}
         for fault, kind in kinds.items():
             with self.subTest(fault):
                 self.out = self.out.with_name(f"{fault}.json")
@@ -138,8 +120,7 @@ class KeptAside(Recording):
         double = self.double()
         self.ask(double)
         changed = [
-            {**SMALL[0], "messages": [*SMALL[0]["messages"][:-1], {"role": "user", "content": "And then, who else?"}]}
-        ]
+            {**SMALL[0], "messages": [*SMALL[0]["messages"][:-1], {"role": "user", "content": "And then, who else?"}]}]
         changed[0]["input_tokens"] = stand_in_count(changed[0]["messages"])
         answers, _, _ = self.ask(double, [*changed, SMALL[1]])
         self.assertEqual((len(double.chats), len(answers)), (15, 15))
@@ -159,8 +140,7 @@ class Tries(Recording):
                 self.waits.clear()
                 double = self.double(fault=lambda number, body: fault if number < 3 else None)
                 answer = self.model(double, (0.05, 0.05, 1)).answer(
-                    SMALL[0]["messages"], num_ctx=384, num_predict=96, seed=1
-                )
+                    SMALL[0]["messages"], num_ctx=384, num_predict=96, seed=1)
                 self.assertEqual((len(double.chats), self.waits, answer["seed"]), (3, [1, 5], 1))
 
     def test_a_reply_that_stalls_between_two_parts_is_given_up_sooner_than_a_first_part(self):
@@ -229,16 +209,9 @@ class Replies(unittest.TestCase):
             self.assertEqual(self.kind(read_stream, self.LAST, more), "unreadable_reply")
 
     def test_counts_that_cannot_be(self):
-        for counts in (
-            {"prompt_eval_count": 0},
-            {"prompt_eval_count": -3},
-            {"prompt_eval_count": True},
-            {"prompt_eval_count": 3.0},
-            {"eval_count": -1},
-            {"eval_count": 97},
-            {"eval_count": None},
-            {"eval_count": 95, "done_reason": "length"},
-        ):
+        for counts in ({"prompt_eval_count": 0}, {"prompt_eval_count": -3}, {"prompt_eval_count": True},
+                       {"prompt_eval_count": 3.0}, {"eval_count": -1}, {"eval_count": 97}, {"eval_count": None},
+                       {"eval_count": 95, "done_reason": "length"}):
             with self.subTest(counts):
                 self.assertEqual(self.kind(read_stream, {**self.LAST, **counts}), "bad_counts")
         for counts in ({"prompt_eval_count": 1}, {"eval_count": 0}, {"eval_count": 96, "done_reason": "length"}):

@@ -39,13 +39,10 @@ class Cases(unittest.TestCase):
 
 class Incomplete(unittest.TestCase):
     def test_what_is_no_whole_answer_is_named_and_never_graded(self):
-        kinds = {
-            "empty_text": {"answer": " \n"},
-            "cut_by_length": {"answer": "Mateo is on", "done_reason": "length"},
-            "unknown_end": {"answer": "Mateo", "done_reason": "load"},
-            "thinking": {"answer": "Mateo", "thinking": "Who is it?"},
-            "too_long": {"answer": "Mateo " * MAX_GRADED_CHARS},
-        }
+        kinds = {"empty_text": {"answer": " \n"}, "cut_by_length": {"answer": "Mateo is on", "done_reason": "length"},
+                 "unknown_end": {"answer": "Mateo", "done_reason": "load"},
+                 "thinking": {"answer": "Mateo", "thinking": "Who is it?"},
+                 "too_long": {"answer": "Mateo " * MAX_GRADED_CHARS}}
         for kind, changed in kinds.items():
             for version in (1, 2):
                 with self.subTest(kind, version=version):
@@ -76,18 +73,8 @@ class VersionOne(unittest.TestCase):
                 self.assertEqual(verdict(sentence, 1, ("redis",), ("rabbitmq",)), "stale_as_current")
 
     def test_every_word_of_replacement_excuses_a_stale_fact(self):
-        for word in (
-            "replaced",
-            "instead",
-            "not",
-            "no longer",
-            "switched",
-            "changed",
-            "actually",
-            "previous",
-            "originally",
-            "earlier",
-        ):
+        for word in ("replaced", "instead", "not", "no longer", "switched", "changed", "actually", "previous",
+                     "originally", "earlier"):
             with self.subTest(word):
                 self.assertEqual(verdict(f"RabbitMQ {word.upper()} here", 1, ("redis",), ("rabbitmq",)), "missing")
 
@@ -95,17 +82,8 @@ class VersionOne(unittest.TestCase):
         verbs = ("have", "say", "mention", "state", "specify", "contain")
         phrases = [f"{left} {verb}" for left in ("do not", "Don't", "does not", "doesn't") for verb in verbs]
         phrases += [f"not {verb}" for verb in ("mentioned", "stated", "specific", "provided", "included", "contained")]
-        phrases += [
-            "no information",
-            "not enough information",
-            "is missing",
-            "not in the conversation",
-            "cannot find",
-            "cannot determine",
-            "provide context",
-            "provide more context",
-            "provide the conversation",
-        ]
+        phrases += ["no information", "not enough information", "is missing", "not in the conversation", "cannot find",
+                    "cannot determine", "provide context", "provide more context", "provide the conversation"]
         for phrase in phrases:
             with self.subTest(phrase):
                 self.assertEqual(verdict(f"I {phrase} here."), "said_missing")
@@ -137,19 +115,8 @@ class Speed(unittest.TestCase):
                 self.assertLessEqual(len(looked_at), 8 * size)
 
     def test_patterns_that_could_run_without_end_are_refused(self):
-        for pattern in (
-            r"(a+)+$",
-            r"(a*)*b",
-            r"(a|aa)+$",
-            r"(?:\w+\s?)*x",
-            r"(a)\1",
-            r".*.*x",
-            r"\d+\w+",
-            r"(?:a{1,9}){2,}",
-            r"(?=(a+)+)b",
-            r"a{1,200}b{1,200}",
-            r"a{1,4}.{1,8000}.?",
-        ):
+        for pattern in (r"(a+)+$", r"(a*)*b", r"(a|aa)+$", r"(?:\w+\s?)*x", r"(a)\1", r".*.*x", r"\d+\w+",
+                        r"(?:a{1,9}){2,}", r"(?=(a+)+)b", r"a{1,200}b{1,200}", r"a{1,4}.{1,8000}.?"):
             with self.subTest(pattern), self.assertRaisesRegex(InputError, "refused"):
                 compile_pattern(pattern, "keys")
 

@@ -15,15 +15,14 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from answers import attribution
 import answer_check
-from answers import journal as answer_journal
-from answers import record
-from answers.journal import read_recording
 from answer_model import MODEL, AnswerModel
-from selection.cases import load_cases
-from base.command import InputError
+from answers import attribution, record
+from answers import journal as answer_journal
+from answers.journal import read_recording
 from answers.tests.ollama_double import OllamaDouble, stand_in_count
+from base.command import InputError
+from selection.cases import load_cases
 from strategies import STRATEGIES
 from tokenizer import TokenizerError, counter
 
@@ -66,12 +65,9 @@ class Recording(unittest.TestCase):
     def command(self, double, *argv):
         """(status or InputError, stdout as JSON or None, stderr) of `answer_check.py record`."""
         out, err = io.StringIO(), io.StringIO()
-        with (
-            mock.patch.object(answer_check, "lab_requests", lambda *_: (self.plan, {})),
-            mock.patch("time.sleep", self.waits.append),
-            contextlib.redirect_stdout(out),
-            contextlib.redirect_stderr(err),
-        ):
+        with (mock.patch.object(answer_check, "lab_requests", lambda *_: (self.plan, {})),
+              mock.patch("time.sleep", self.waits.append), contextlib.redirect_stdout(out),
+              contextlib.redirect_stderr(err)):
             try:
                 status = answer_check.main(["record", "--out", str(self.out), "--host", double.host, *argv])
             except InputError as error:
@@ -102,31 +98,14 @@ class Whole(Recording):
     def test_every_request_says_all_that_a_server_would_decide(self):
         double = self.double()
         self.ask(double)
-        options = {
-            "temperature": 1.0,
-            "top_k": 64,
-            "top_p": 0.95,
-            "min_p": 0.0,
-            "repeat_penalty": 1.0,
-            "presence_penalty": 0.0,
-            "frequency_penalty": 0.0,
-            "num_ctx": 384,
-            "num_predict": 96,
-        }
+        options = {"temperature": 1.0, "top_k": 64, "top_p": 0.95, "min_p": 0.0, "repeat_penalty": 1.0,
+                   "presence_penalty": 0.0, "frequency_penalty": 0.0, "num_ctx": 384, "num_predict": 96}
         for seed, body in zip([1, 2, 3, 4, 5] * 2, double.chats, strict=True):
             self.assertEqual(body.pop("options"), {"seed": seed, **options})
             body.pop("messages")
-            self.assertEqual(
-                body,
-                {
-                    "model": "gemma4:e2b",
-                    "stream": True,
-                    "think": False,
-                    "truncate": False,
-                    "shift": False,
-                    "keep_alive": "30m",
-                },
-            )
+            self.assertEqual(body,
+                             {"model": "gemma4:e2b", "stream": True, "think": False, "truncate": False, "shift": False,
+                              "keep_alive": "30m"})
 
     def test_version_and_build_are_read_before_and_after_each_answer(self):
         double = self.double()
@@ -174,14 +153,9 @@ class Whole(Recording):
         with self.assertRaisesRegex(InputError, "leave room for the answer"):
             record.plan_requests(
                 cases,
-                {
-                    "recent": lambda case, count: {
-                        "messages": [{"role": "user", "content": "word " * 300}],
-                        "input_tokens": 309,
-                    }
-                },
-                stand_in_count,
-            )
+                {"recent": lambda case, count: {"messages": [{"role": "user", "content": "word " * 300}],
+                                                "input_tokens": 309}},
+                stand_in_count)
 
     def test_a_case_set_without_held_out_cases_is_an_error(self):
         with self.assertRaisesRegex(InputError, "no held-out case"):
@@ -213,11 +187,8 @@ class Killed(Recording):
         while not self.out.exists():
             self.assertLess(len(kills), 20)
             child = subprocess.Popen(
-                [sys.executable, "-c", self.CHILD, "record", "--out", self.out, "--host", double.host],
-                cwd=HERE,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-            )
+                [sys.executable, "-c", self.CHILD, "record", "--out", self.out, "--host", double.host], cwd=HERE,
+                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
             _, err = child.communicate()
             self.assertIn(child.returncode, (0, -signal.SIGKILL), err)
         self.assertGreaterEqual(len(kills), 11)

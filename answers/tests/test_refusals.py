@@ -8,9 +8,9 @@ from unittest import mock
 from answers import journal as answer_journal
 from answers.exchange import ServerError
 from answers.journal import Journal
-from base.command import InputError, write_bytes
 from answers.tests.ollama_double import OllamaDouble
 from answers.tests.test_record import Recording
+from base.command import InputError, write_bytes
 
 
 class Refused(Recording):
@@ -60,14 +60,12 @@ class Refused(Recording):
 
     def test_builds_that_change_the_prompt(self):
         shown = OllamaDouble().shown
-        for change, says in (
-            ({"system": "Be kind."}, "system text"),
-            ({"messages": [{"role": "user", "content": "Hi"}]}, "messages of its own"),
-            ({"modelfile": shown["modelfile"] + "ADAPTER /x\n"}, "adapter"),
-            ({"modelfile": "FROM x\nTEMPLATE {{ .Prompt }}\n"}, "renders prompts"),
-            ({"parameters": "mirostat 2"}, "mirostat"),
-            ({"capabilities": ["embedding"]}, "cannot complete"),
-        ):
+        for change, says in (({"system": "Be kind."}, "system text"),
+                             ({"messages": [{"role": "user", "content": "Hi"}]}, "messages of its own"),
+                             ({"modelfile": shown["modelfile"] + "ADAPTER /x\n"}, "adapter"),
+                             ({"modelfile": "FROM x\nTEMPLATE {{ .Prompt }}\n"}, "renders prompts"),
+                             ({"parameters": "mirostat 2"}, "mirostat"),
+                             ({"capabilities": ["embedding"]}, "cannot complete")):
             with self.subTest(says):
                 self.refuses(says, shown={**shown, **change})
 
@@ -149,23 +147,16 @@ class JournalFile(Recording):
         def changed(**fields):
             return line.replace('"c"', '"d"') + json.dumps({**good, **fields}) + "\n"
 
-        for data, says in (
-            (line + "{}\n", "line 2: no line"),
-            (line + line, "line 2: a second answer"),
-            ("\n", "line 1: not JSON"),
-            (changed(kind="other"), "line 2: no line"),
-            (changed(kind=[]), "line 2: no line"),
-            (changed(strategy=[1]), "line 2: no line"),
-            (changed(seed="1"), "line 2: no line"),
-            (changed(request=None), "line 2: no line"),
-            (changed(kind="aside"), "line 2: no reason"),
-            (changed(entry=[]), "line 2 is no entry"),
-            (changed(entry={}), "line 2: seed is missing"),
-            (changed(entry={"seed": 1}), "line 2: answer is missing"),
-            (changed(entry={"seed": 1, "incomplete": ""}), "line 2: incomplete is missing"),
-            (changed(entry={**entry, "seed": 2}), "line 2: an entry of another seed"),
-            (line + "\udc80\n", "line 2: not UTF-8"),
-        ):
+        for data, says in ((line + "{}\n", "line 2: no line"), (line + line, "line 2: a second answer"),
+                           ("\n", "line 1: not JSON"), (changed(kind="other"), "line 2: no line"),
+                           (changed(kind=[]), "line 2: no line"), (changed(strategy=[1]), "line 2: no line"),
+                           (changed(seed="1"), "line 2: no line"), (changed(request=None), "line 2: no line"),
+                           (changed(kind="aside"), "line 2: no reason"), (changed(entry=[]), "line 2 is no entry"),
+                           (changed(entry={}), "line 2: seed is missing"),
+                           (changed(entry={"seed": 1}), "line 2: answer is missing"),
+                           (changed(entry={"seed": 1, "incomplete": ""}), "line 2: incomplete is missing"),
+                           (changed(entry={**entry, "seed": 2}), "line 2: an entry of another seed"),
+                           (line + "\udc80\n", "line 2: not UTF-8")):
             data = data.encode("utf-8", "surrogateescape")
             path.write_bytes(data)
             with self.subTest(says), self.assertRaisesRegex(InputError, says):

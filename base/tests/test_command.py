@@ -43,21 +43,12 @@ class Streams(unittest.TestCase):
             self.skipTest("needs a POSIX shell and /dev/full")
 
     def test_a_stream_that_cannot_be_written_changes_the_status_or_is_a_traceback(self):
-        for words, status in (
-            ("$RUN >&-", 0),
-            ("$RUN no >&-", 1),
-            ("$RUN 2>&-", 0),
-            ("$RUN no 2>&-", 1),
-            ("$RUN >&- 2>&-", 0),
-            ("$RUN 2>/dev/full", 0),
-            ("$RUN no 2>/dev/full", 1),
-            ("$RUN no long 2>/dev/full", 1),
-            ("$RUN >/dev/full", 2),
-            ("$RUN long >/dev/full", 2),
-            ("$RUN no >/dev/full 2>&1", 2),
-            ("$RUN long | head -c 1 >/dev/null; exit ${PIPESTATUS[0]}", 0),
-            ("$RUN no 2>&1 >/dev/null | head -n 1 >/dev/null; exit ${PIPESTATUS[0]}", 1),
-        ):
+        for words, status in (("$RUN >&-", 0), ("$RUN no >&-", 1), ("$RUN 2>&-", 0), ("$RUN no 2>&-", 1),
+                              ("$RUN >&- 2>&-", 0), ("$RUN 2>/dev/full", 0), ("$RUN no 2>/dev/full", 1),
+                              ("$RUN no long 2>/dev/full", 1), ("$RUN >/dev/full", 2), ("$RUN long >/dev/full", 2),
+                              ("$RUN no >/dev/full 2>&1", 2),
+                              ("$RUN long | head -c 1 >/dev/null; exit ${PIPESTATUS[0]}", 0),
+                              ("$RUN no 2>&1 >/dev/null | head -n 1 >/dev/null; exit ${PIPESTATUS[0]}", 1)):
             with self.subTest(words):
                 done = self.run_shell(words)
                 self.assertEqual(done.returncode, status, done.stderr[-300:])
@@ -96,14 +87,8 @@ class Statuses(unittest.TestCase):
         class Panic(BaseException):
             """What bindings to other languages raise, outside of Exception."""
 
-        for raised in (
-            KeyError("x"),
-            Panic("x"),
-            MemoryError(),
-            RecursionError("x"),
-            OSError(28, "x"),
-            BrokenPipeError("x"),
-        ):
+        for raised in (KeyError("x"), Panic("x"), MemoryError(), RecursionError("x"), OSError(28, "x"),
+                       BrokenPipeError("x")):
             status, told = self.status_and_told(raised)
             self.assertEqual(status, 2)
             self.assertIn("Traceback", told)

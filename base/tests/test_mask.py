@@ -8,42 +8,27 @@ from base.mask import mask_values
 
 class Masking(unittest.TestCase):
     def test_each_shape_and_what_only_looks_like_one(self):
-        hidden = {
-            "mail jo.e+x@sub.example.org now": "mail [mail address 1] now",
-            "host 10.0.12.255:80": "host [IP address 1]:80",
-            "ping 2001:db8::8a2e:370:7334": "ping [IP address 1]",
-            "use sk-abcdefghijklmnop1234": "use [key 1]",
-            "AKIAABCDEFGHIJKLMNOP here": "[key 1] here",
-            'password = "hunter2hunter"': 'password = "[secret 1]"',
-            "sha 0123456789abcdef0123456789abcdef": "sha [key 1]",
-            "-----BEGIN RSA PRIVATE KEY-----\nMIIx\n-----END RSA PRIVATE KEY-----": "[private key 1]",
-            "token: eyJhbGciOiJI.eyJzdWIiOiIx.abc": "token: [web token 1]",
-        }
+        hidden = {"mail jo.e+x@sub.example.org now": "mail [mail address 1] now",
+                  "host 10.0.12.255:80": "host [IP address 1]:80",
+                  "ping 2001:db8::8a2e:370:7334": "ping [IP address 1]", "use sk-abcdefghijklmnop1234": "use [key 1]",
+                  "AKIAABCDEFGHIJKLMNOP here": "[key 1] here", 'password = "hunter2hunter"': 'password = "[secret 1]"',
+                  "sha 0123456789abcdef0123456789abcdef": "sha [key 1]",
+                  "-----BEGIN RSA PRIVATE KEY-----\nMIIx\n-----END RSA PRIVATE KEY-----": "[private key 1]",
+                  "token: eyJhbGciOiJI.eyJzdWIiOiIx.abc": "token: [web token 1]"}
         for text, wanted in hidden.items():
             with self.subTest(text):
                 self.assertEqual(mask_values([text])[0], [wanted])
-        for text in (
-            "version 1.2.3",
-            "at 10:30:15",
-            "a@b",
-            "std::vector",
-            "the password is short",
-            "a" * 40,
-            "1.2.3.4.5",
-        ):
+        for text in ("version 1.2.3", "at 10:30:15", "a@b", "std::vector", "the password is short", "a" * 40,
+                     "1.2.3.4.5"):
             with self.subTest(text):
                 self.assertEqual(mask_values([text]), ([text], {}))
 
     def test_a_secret_is_known_by_its_name_in_an_object_and_in_json_as_text(self):
-        self.assertEqual(
-            mask_values({"api_key": "short1", "max_tokens": "1000000"})[0],
-            {"api_key": "[secret 1]", "max_tokens": "1000000"},
-        )
+        self.assertEqual(mask_values({"api_key": "short1", "max_tokens": "1000000"})[0],
+                         {"api_key": "[secret 1]", "max_tokens": "1000000"})
         arguments = '{"password": "hunter2hunter", "token":12345678, "n": 1.0, "to": "x@example.com"}'
-        self.assertEqual(
-            json.loads(mask_values([arguments])[0][0]),
-            {"password": "[secret 1]", "token": "[secret 2]", "n": 1.0, "to": "[mail address 1]"},
-        )
+        self.assertEqual(json.loads(mask_values([arguments])[0][0]),
+                         {"password": "[secret 1]", "token": "[secret 2]", "n": 1.0, "to": "[mail address 1]"})
         self.assertEqual(mask_values(['{"n":1,  "to": "port 80"}'])[0], ['{"n":1,  "to": "port 80"}'])
 
     def test_the_same_string_gets_the_same_mark_everywhere_and_another_gets_another(self):

@@ -10,9 +10,9 @@ import unittest
 from pathlib import Path
 
 from base.command import InputError, status_of
+from base.openai_turns import MessageError, split_messages, turn_of
 from workbench.adapter import choose_messages
 from workbench.import_cases import main
-from base.openai_turns import MessageError, split_messages, turn_of
 from workbench.tests.test_import_cases import CHAT, locomo, longmemeval, question
 
 ODD = [None, 0, True, "", [], {}, "x", [1], {"a": 1}, 1.5, "\ud800", " ", [{"type": "text", "text": "q"}]]
@@ -45,11 +45,8 @@ def broken(value, rng):
 
 class BrokenInput(unittest.TestCase):
     def test_a_broken_file_is_refused_in_one_line_or_imported_never_half(self):
-        whole = {
-            "chat": {"id": "a", "messages": CHAT},
-            "locomo": locomo([question(["D1:1", "D2:1"])]),
-            "longmemeval": longmemeval(),
-        }
+        whole = {"chat": {"id": "a", "messages": CHAT}, "locomo": locomo([question(["D1:1", "D2:1"])]),
+                 "longmemeval": longmemeval()}
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "file"
             for seed in range(600):

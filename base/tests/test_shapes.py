@@ -9,28 +9,23 @@ import unittest
 from pathlib import Path
 
 from base.command import status_of
+from base.shapes import Each, is_row, misfit
+from base.tests.test_openai_turns import broken
 from workbench import compare
 from workbench.report import __main__ as report
-from base.shapes import Each, is_row, misfit
-from workbench.tests.test_compare import row
-from base.tests.test_openai_turns import broken
 from workbench.report.tests.test_report import evaluation, sweep
+from workbench.tests.test_compare import row
 
 
 class Misfits(unittest.TestCase):
     def test_the_place_of_the_first_misfit_is_named(self):
         shape = {"a": [{"n": int}], "b?": (str, type(None)), "c?": Each(bool, least=1, name=str.isupper)}
-        for value, wanted in (
-            ({"a": [{"n": 1}, {"n": 2}], "b": None, "c": {"X": True}, "more": 3}, None),
-            ({"a": [{"n": 1}, {"n": True}]}, "it.a[1].n is True"),
-            ({"a": [{}]}, "it.a[0] has no field 'n'"),
-            ({"a": {}}, "it.a is {}"),
-            ({"a": [], "b": 3}, "it.b is 3"),
-            ({"a": [], "b": "\ud800"}, "it.b is '\\ud800'"),
-            ({"a": [], "c": {}}, "it.c is empty"),
-            ({"a": [], "c": {"x": True}}, "it.c has the name 'x'"),
-            ([], "it is []"),
-        ):
+        for value, wanted in (({"a": [{"n": 1}, {"n": 2}], "b": None, "c": {"X": True}, "more": 3}, None),
+                              ({"a": [{"n": 1}, {"n": True}]}, "it.a[1].n is True"),
+                              ({"a": [{}]}, "it.a[0] has no field 'n'"), ({"a": {}}, "it.a is {}"),
+                              ({"a": [], "b": 3}, "it.b is 3"), ({"a": [], "b": "\ud800"}, "it.b is '\\ud800'"),
+                              ({"a": [], "c": {}}, "it.c is empty"),
+                              ({"a": [], "c": {"x": True}}, "it.c has the name 'x'"), ([], "it is []")):
             with self.subTest(value=value):
                 self.assertEqual(misfit(value, shape), wanted)
 

@@ -20,8 +20,8 @@ import sys
 from pathlib import Path
 
 from base.command import InputError, dump, progress, read_json, run_command
-from compaction.fixtures.items import JUDGED
 from base.lines import append_line, read_lines
+from compaction.fixtures.items import JUDGED
 from compaction.judge.asking import find_judge
 from modelkit.scoring import kappa
 
@@ -44,8 +44,7 @@ def read_labels(path):
             raise InputError(f"{place}: needs the texts {', '.join(FIELDS)}; add what is missing")
         if item["label"] not in JUDGED or item.get("planted", "vague") not in PLANTED:
             raise InputError(
-                f"{place}: label is one of {', '.join(JUDGED)} and planted {' or '.join(PLANTED)}; correct it"
-            )
+                f"{place}: label is one of {', '.join(JUDGED)} and planted {' or '.join(PLANTED)}; correct it")
         if item["id"] in seen:
             raise InputError(f"{place}: the id {item['id']!r} stands twice; rename one")
         seen.add(item["id"])
@@ -59,12 +58,8 @@ def questions(items, repeats):
             yield "repeat", item["id"], number, {key: item[key] for key in ("probe", "expect", "context")}
     for item, other in pairs(items):
         for number, texts in enumerate(((item["context"], other["context"]), (other["context"], item["context"]))):
-            yield (
-                "order",
-                item["id"],
-                number,
-                {"probe": item["probe"], "expect": item["expect"], "context": "\n\n".join(texts)},
-            )
+            yield ("order", item["id"], number,
+                   {"probe": item["probe"], "expect": item["expect"], "context": "\n\n".join(texts)})
 
 
 def pairs(items):
@@ -103,29 +98,18 @@ def make_card(identity, labels, found, repeats):
     return {
         "judge": identity,
         "labels": {"labelled_by": labels["labelled_by"], "items": len(items), "sha256": labels_hash(labels)},
-        "agreement": {
-            "right": sum(a == b for a, b in zip(judged, wanted)),
-            "judged": len(read),
-            "unjudged": len(items) - len(read),
-        },
+        "agreement": {"right": sum(a == b for a, b in zip(judged, wanted)), "judged": len(read),
+                      "unjudged": len(items) - len(read)},
         "kappa": kappa_or_none(judged, wanted),
-        "confusion": {
-            label: {
-                verdict: sum(item["label"] == label and first[item["id"]] == verdict for item in items)
-                for verdict in JUDGED
-            }
-            for label in JUDGED
-        },
+        "confusion": {label: {verdict: sum(item["label"] == label and first[item["id"]] == verdict for item in items)
+                              for verdict in JUDGED}
+                      for label in JUDGED},
         "repeats": {"times": repeats, "items": len(items), **flips(repeated)},
         "order": {"pairs": len(orders), **flips(orders)},
         "planted": {
-            kind: {
-                "judged": sum(item.get("planted") == kind for item in read),
-                "accepted": sum(item.get("planted") == kind and first[item["id"]] == "supported" for item in read),
-            }
-            for kind in PLANTED
-        },
-    }
+            kind: {"judged": sum(item.get("planted") == kind for item in read),
+                   "accepted": sum(item.get("planted") == kind and first[item["id"]] == "supported" for item in read)}
+            for kind in PLANTED}}
 
 
 def flips(groups):
@@ -169,40 +153,32 @@ def table(card):
     """The card for a person."""
     right, planted = card["agreement"], card["planted"]
     kappa_text = "undefined" if card["kappa"] is None else f"{card['kappa']:.2f}"
-    lines = [
-        f"judge: {json.dumps(card['judge'], ensure_ascii=False)}",
-        f"labels: {card['labels']['items']} items, by {card['labels']['labelled_by']}",
-        f"agreement {right['right']} of {right['judged']} ({right['unjudged']} unjudged), kappa {kappa_text}",
-        "label \\ verdict  " + "  ".join(JUDGED),
-    ]
+    lines = [f"judge: {json.dumps(card['judge'], ensure_ascii=False)}",
+             f"labels: {card['labels']['items']} items, by {card['labels']['labelled_by']}",
+             f"agreement {right['right']} of {right['judged']} ({right['unjudged']} unjudged), kappa {kappa_text}",
+             "label \\ verdict  " + "  ".join(JUDGED)]
     for label, row in card["confusion"].items():
         lines.append(f"{label:15}  " + "  ".join(f"{count:{len(verdict)}}" for verdict, count in row.items()))
     return "\n".join(
         lines
-        + [
-            f"flips: {card['repeats']['flipped']} of {card['repeats']['compared']} items in {card['repeats']['times']} "
-            "repeats, "
-            f"{card['order']['flipped']} of {card['order']['compared']} pairs with the order swapped",
-            "planted wrong answers accepted: "
-            + ", ".join(f"{kind} {planted[kind]['accepted']} of {planted[kind]['judged']}" for kind in PLANTED),
-        ]
-    )
+        + [f"flips: {card['repeats']['flipped']} of {card['repeats']['compared']} items in {card['repeats']['times']} "
+           "repeats, "
+           f"{card['order']['flipped']} of {card['order']['compared']} pairs with the order swapped",
+           "planted wrong answers accepted: "
+           + ", ".join(f"{kind} {planted[kind]['accepted']} of {planted[kind]['judged']}" for kind in PLANTED)])
 
 
 def main(argv=None):
     parser = argparse.ArgumentParser(
         description=__doc__.splitlines()[0],
         epilog="example: python -m compaction.judge --judge compaction.tests.doubles:overlap_judge",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+        formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--judge", required=True, metavar="NAME", help="module:function, or the file of a model block")
     parser.add_argument("--labels", type=Path, default=LABELS, metavar="FILE", help="labelled items (default: shipped)")
     parser.add_argument(
-        "--repeats", type=int, default=REPEATS, help="times that each item is asked (default %(default)s)"
-    )
+        "--repeats", type=int, default=REPEATS, help="times that each item is asked (default %(default)s)")
     parser.add_argument(
-        "--keep", type=Path, metavar="FILE", help="keep each answer as it comes; go on where it stopped"
-    )
+        "--keep", type=Path, metavar="FILE", help="keep each answer as it comes; go on where it stopped")
     args = parser.parse_args(argv)
     if args.repeats < 1:
         raise InputError(f"--repeats is {args.repeats}; ask each item at least once")

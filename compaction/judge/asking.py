@@ -1,6 +1,5 @@
 """Ask who judges whether a context still answers a probe, keep the verdicts, and take nothing for one that is none.
 
-Run:  not a script; check.py and replay.py use it (--judge, --verdicts, --card), judge/__main__.py measures it.
 Does not say how good a judge is (judge/__main__.py).
 
 question  {"probe", "expect", "context"}: a closed question, its right answer, and the text to answer it from
@@ -19,10 +18,10 @@ from functools import partial
 from pathlib import Path
 
 from base.command import InputError, read_json
-from compaction.fixtures.items import JUDGED, question_key
 from base.lines import append_line, read_lines
-from compaction.judge.model import pinned_model
 from base.own_code import call_own, code_hash, load_function
+from compaction.fixtures.items import JUDGED, question_key
+from compaction.judge.model import pinned_model
 from modelkit.prompts import build_prompt, fence
 from modelkit.replies import ask_for_object, validate
 
@@ -37,12 +36,9 @@ CONSTRAINTS = (
     "contradicted: the record gives another answer to the question as the one that holds now.",
     "absent: the record does not answer the question, or only vaguely.",
     "A hedge, a condition or an open point that became an approval or a decision is contradicted.",
-    "Do not use what you know from elsewhere, and do not guess.",
-)
-OUTPUT = (
-    'One JSON object and nothing else: {"answer": "your answer from the record, in one sentence", "verdict": '
-    '"supported" or "absent" or "contradicted"}'
-)
+    "Do not use what you know from elsewhere, and do not guess.")
+OUTPUT = ('One JSON object and nothing else: {"answer": "your answer from the record, in one sentence", "verdict": '
+          '"supported" or "absent" or "contradicted"}')
 SCHEMA = {"answer": {"type": str, "required": True}, "verdict": {"type": str, "required": True, "one_of": list(JUDGED)}}
 ATTEMPTS = 3
 ANSWER_TOKENS = 256
@@ -107,13 +103,8 @@ class RecordedJudge:
             reply = self._ask(question)
             reply = reply if isinstance(reply, dict) else {}
             verdict = reply.get("verdict") if reply.get("verdict") in JUDGED else None
-            line = {
-                "key": key,
-                "judge": self.identity,
-                "verdict": verdict,
-                "answer": reply.get("answer"),
-                "problems": reply.get("problems", []),
-            }
+            line = {"key": key, "judge": self.identity, "verdict": verdict, "answer": reply.get("answer"),
+                    "problems": reply.get("problems", [])}
             self._known[key] = line
             if self._keep:
                 self._keep(line)
@@ -138,13 +129,8 @@ def recorded_judge(name=None, path=None, card_path=None):
             raise InputError(f"{path}: holds verdicts of {len(identities)} judges; keep one judge to a file")
         identity = identities[0]
     known = {line["key"]: line for line in lines if line["judge"] == identity}
-    return RecordedJudge(
-        identity,
-        known,
-        ask,
-        partial(append_line, path) if ask and path else None,
-        read_card(card_path, identity) if card_path else "unmeasured",
-    )
+    return RecordedJudge(identity, known, ask, partial(append_line, path) if ask and path else None,
+                         read_card(card_path, identity) if card_path else "unmeasured")
 
 
 def find_judge(name):

@@ -1,6 +1,5 @@
 """Ask a pinned model, greedily, with a window that is as large as the question needs.
 
-Run:  not a script; judge.py, summary.py and replay.py use it.
 Does not choose what is asked or read what comes back.
 
 The model is the block of a file (`python answer_model.py pin TAG` prints one). Temperature is 0 whatever the block
@@ -26,25 +25,19 @@ def pinned_model(path):
     if path is None:
         raise InputError("no model is named; give --model FILE (python answer_model.py pin TAG prints a model block)")
     import tokenizer
-    from answers.exchange import BrokenReply
     from answer_model import AnswerModel, read_model
+    from answers.exchange import BrokenReply
 
     block = read_model(path)
     model, count, seed = AnswerModel(block), tokenizer.counter().count, block["seeds"][0]
-    identity = {
-        "model": block["ollama_tag"],
-        "digest": block.get("ollama_digest"),
-        "version": model.identity["version"],
-        "options": block["options"] | GREEDY,
-        "seed": seed,
-    }
+    identity = {"model": block["ollama_tag"], "digest": block.get("ollama_digest"),
+                "version": model.identity["version"], "options": block["options"] | GREEDY, "seed": seed}
 
     def ask(messages, tools=(), num_predict=512):
         needed = count(messages, list(tools) or None) + num_predict
         try:
             return model.answer(
-                messages, tools, num_ctx=-(-needed // STEP) * STEP, num_predict=num_predict, seed=seed, options=GREEDY
-            )
+                messages, tools, num_ctx=-(-needed // STEP) * STEP, num_predict=num_predict, seed=seed, options=GREEDY)
         except BrokenReply:
             return None
 

@@ -17,17 +17,17 @@ from pathlib import Path
 
 import tokenizer
 from base.command import InputError, dump, progress, run_command
+from base.own_code import call_own, code_hash, load_function
+from base.stats import mcnemar
 from compaction.check import refuse_control_tokens, refuse_too_few
 from compaction.fixtures.form import load_fixtures
-from compaction.growth import BUDGET, KEEP_SHARE, grow
 from compaction.fixtures.items import RETAINED, UNKNOWN
+from compaction.growth import BUDGET, KEEP_SHARE, grow
 from compaction.judge.asking import judge_quality
 from compaction.judge.model import kept, pinned_model
 from compaction.options import add_budget, add_fixtures, add_judge, budget_of, find_compactor, judge_of
-from base.own_code import call_own, code_hash, load_function
 from compaction.replay.agent import go_on, model_agent, recorded_run
 from compaction.result_file import fixtures_hash
-from base.stats import mcnemar
 from strategies import available, turn_messages
 
 
@@ -45,17 +45,15 @@ def replay(fixture, context, agent, judge, count, room, steps=1):
     reference = go_on(full, later, items, fixture, agent, judge) if fits else recorded_run(fixture, turn, steps, items)
     compacted = go_on(context["messages"], later, items, fixture, agent, judge)
     pairs = {item["id"]: pair(reference["checks"][item["id"]], compacted["checks"][item["id"]]) for item in items}
-    return {
-        "conversation_id": fixture["conversation_id"],
-        "turn": turn,
-        "reference": "run" if fits else "accepted trace",
-        "outcome": pair(whole(reference["checks"]), whole(compacted["checks"])),
-        "pairs": pairs,
-        "calls_differ": reference["calls"] != compacted["calls"]
-        or fits and reference["probe_calls"] != compacted["probe_calls"],
-        "reference_run": reference,
-        "compacted_run": compacted,
-    }
+    return {"conversation_id": fixture["conversation_id"],
+            "turn": turn,
+            "reference": "run" if fits else "accepted trace",
+            "outcome": pair(whole(reference["checks"]), whole(compacted["checks"])),
+            "pairs": pairs,
+            "calls_differ": reference["calls"] != compacted["calls"]
+            or fits and reference["probe_calls"] != compacted["probe_calls"],
+            "reference_run": reference,
+            "compacted_run": compacted}
 
 
 def pair(reference, compacted):
@@ -76,59 +74,39 @@ def summarize(rows):
     """{"references", "conversations", "items", "to_read"} over all conversations."""
     outcomes = [row["outcome"] for row in rows]
     items = [one for row in rows for one in row["pairs"].values()]
-    return {
-        "references": {
-            "run": sum(row["reference"] == "run" for row in rows),
-            "accepted_trace": sum(row["reference"] == "accepted trace" for row in rows),
-        },
-        "conversations": counted(outcomes),
-        "items": counted(items),
-        "calls_differ": sum(row["calls_differ"] for row in rows),
-        "to_read": [
-            {
-                "conversation_id": row["conversation_id"],
-                "outcome": row["outcome"],
-                **{kind: [item for item, one in row["pairs"].items() if one == kind] for kind in ("lost", "gained")},
-            }
-            for row in rows
-            if {"lost", "gained"} & {row["outcome"], *row["pairs"].values()}
-        ],
-    }
+    return {"references": {"run": sum(row["reference"] == "run" for row in rows),
+                           "accepted_trace": sum(row["reference"] == "accepted trace" for row in rows)},
+            "conversations": counted(outcomes), "items": counted(items),
+            "calls_differ": sum(row["calls_differ"] for row in rows),
+            "to_read": [
+                {"conversation_id": row["conversation_id"], "outcome": row["outcome"],
+                 **{kind: [item for item, one in row["pairs"].items() if one == kind] for kind in ("lost", "gained")}}
+                for row in rows
+                if {"lost", "gained"} & {row["outcome"], *row["pairs"].values()}]}
 
 
 def counted(outcomes):
     """The discordant pairs in both directions and the exact test over them."""
     lost, gained = outcomes.count("lost"), outcomes.count("gained")
-    return {
-        "pairs": len(outcomes),
-        "lost": lost,
-        "gained": gained,
-        "unknown": outcomes.count("unknown"),
-        "p": mcnemar(lost, gained),
-    }
+    return {"pairs": len(outcomes), "lost": lost, "gained": gained, "unknown": outcomes.count("unknown"),
+            "p": mcnemar(lost, gained)}
 
 
 def table(report):
     """The result for a person."""
     found, lines = report["summary"], []
-    lines.append(
-        f"{report['compactor']['name']}: {len(report['rows'])} conversations; references: "
-        f"{found['references']['run']} run, {found['references']['accepted_trace']} from the accepted trace"
-    )
+    lines.append(f"{report['compactor']['name']}: {len(report['rows'])} conversations; references: "
+                 f"{found['references']['run']} run, {found['references']['accepted_trace']} from the accepted trace")
     for name in ("conversations", "items"):
         one = found[name]
-        lines.append(
-            f"{name}: {one['lost']} lost, {one['gained']} gained of {one['pairs']} pairs ({one['unknown']} "
-            f"unknown), exact McNemar p = {one['p']:.3g}"
-        )
+        lines.append(f"{name}: {one['lost']} lost, {one['gained']} gained of {one['pairs']} pairs ({one['unknown']} "
+                     f"unknown), exact McNemar p = {one['p']:.3g}")
     if report["judge"]:
         lines.append(f"judge: {judge_quality(report['judge']['card'])}")
     lines.append(f"tool calls differ in {found['calls_differ']} conversations")
-    lines += [
-        f"read {one['conversation_id']}: lost {', '.join(one['lost']) or 'none'}; gained "
-        f"{', '.join(one['gained']) or 'none'}"
-        for one in found["to_read"]
-    ]
+    lines += [f"read {one['conversation_id']}: lost {', '.join(one['lost']) or 'none'}; gained "
+              f"{', '.join(one['gained']) or 'none'}"
+              for one in found["to_read"]]
     return "\n".join(lines)
 
 
@@ -148,26 +126,21 @@ def find_agent(args):
 
 
 def arguments(argv):
-    parser = argparse.ArgumentParser(
-        description=__doc__.splitlines()[0],
-        epilog="example: python -m compaction.replay --compactor notes "
-        "--agent compaction.tests.doubles:shipped_forgetful_agent",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0],
+                                     epilog="example: python -m compaction.replay --compactor notes "
+                                     "--agent compaction.tests.doubles:shipped_forgetful_agent",
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "--compactor", required=True, metavar="NAME", help="recent, notes, ledger, summary or module:function"
-    )
+        "--compactor", required=True, metavar="NAME", help="recent, notes, ledger, summary or module:function")
     who = parser.add_mutually_exclusive_group(required=True)
     who.add_argument("--agent", metavar="NAME", help="module:function of an agent")
     who.add_argument("--model", type=Path, metavar="FILE", help="model block of a real server")
     add_fixtures(parser)
     parser.add_argument(
-        "--window", type=int, metavar="TOKENS", help="context limit of the reference (default: the budget's)"
-    )
+        "--window", type=int, metavar="TOKENS", help="context limit of the reference (default: the budget's)")
     parser.add_argument("--steps", type=int, default=1, metavar="N", help="user turns to replay (default %(default)s)")
     parser.add_argument(
-        "--keep", type=Path, metavar="FILE", help="keep each reply of --model as it comes; go on from it"
-    )
+        "--keep", type=Path, metavar="FILE", help="keep each reply of --model as it comes; go on from it")
     add_budget(parser, BUDGET, KEEP_SHARE)
     add_judge(parser)
     return parser.parse_args(argv)
@@ -188,28 +161,15 @@ def main(argv=None):
     compactor = find_compactor(args.compactor, args.model)
     function = compactor.pop("function")
     agent, identity = find_agent(args)
-    contexts = {
-        fixture["conversation_id"]: grow(fixture, function, budget, counter.count, args.keep_share)
-        for fixture in fixtures
-    }
+    contexts = {fixture["conversation_id"]: grow(fixture, function, budget, counter.count, args.keep_share)
+                for fixture in fixtures}
     refuse_too_few(fixtures, [one for made in contexts.values() for one in made], args.compactor)
-    rows = [
-        replay(fixture, contexts[fixture["conversation_id"]][-1], agent, judge, counter.count, room, args.steps)
-        for fixture in progress(fixtures, desc="replay", unit="conversation")
-    ]
-    report = {
-        "compactor": compactor,
-        "agent": identity,
-        "judge": judge.about() if judge else None,
-        "budget": budget,
-        "keep_share": args.keep_share,
-        "window": window,
-        "steps": args.steps,
-        "counter": counter.profile(),
-        "fixtures": {"conversations": len(fixtures), "sha256": fixtures_hash(fixtures)},
-        "summary": summarize(rows),
-        "rows": rows,
-    }
+    rows = [replay(fixture, contexts[fixture["conversation_id"]][-1], agent, judge, counter.count, room, args.steps)
+            for fixture in progress(fixtures, desc="replay", unit="conversation")]
+    report = {"compactor": compactor, "agent": identity, "judge": judge.about() if judge else None, "budget": budget,
+              "keep_share": args.keep_share, "window": window, "steps": args.steps, "counter": counter.profile(),
+              "fixtures": {"conversations": len(fixtures), "sha256": fixtures_hash(fixtures)},
+              "summary": summarize(rows), "rows": rows}
     print(table(report), file=sys.stderr)
     sys.stdout.write(dump(report))
 

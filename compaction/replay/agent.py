@@ -1,6 +1,5 @@
 """Let an agent go on from a context: the next user turns, then each probe, with recorded tool results.
 
-Run:  not a script; replay.py uses it.
 Does not compact or compare (replay.py). The loop itself is modelkit.tools.run_agent.
 
 agent  (task, transcript) -> {"kind": "call", "tool", "args"} or {"kind": "final", "text"}; task is {"messages",
@@ -56,20 +55,12 @@ def same(name, arguments):
 def declarations(tools):
     """The registry as OpenAI tool declarations."""
     return [
-        {
-            "type": "function",
-            "function": {
-                "name": name,
-                "description": f"The {name} tool of the recorded session.",
-                "parameters": {
-                    "type": "object",
-                    "properties": {key: {"type": TYPES[kind]} for key, kind in one["args"].items()},
-                    "required": list(one["args"]),
-                },
-            },
-        }
-        for name, one in tools.items()
-    ]
+        {"type": "function",
+         "function": {"name": name, "description": f"The {name} tool of the recorded session.",
+                      "parameters": {"type": "object",
+                                     "properties": {key: {"type": TYPES[kind]} for key, kind in one["args"].items()},
+                                     "required": list(one["args"])}}}
+        for name, one in tools.items()]
 
 
 def go_on(messages, later, items, fixture, agent, judge):
@@ -119,14 +110,10 @@ def transcript_messages(transcript, prefix):
     messages = []
     for place, one in enumerate(transcript, 1):
         call = {
-            "id": f"{prefix}-{place}",
-            "type": "function",
-            "function": {"name": str(one["tool"]), "arguments": one["args"] if isinstance(one["args"], dict) else {}},
-        }
-        messages += [
-            {"role": "assistant", "content": "", "tool_calls": [call]},
-            {"role": "tool", "tool_call_id": call["id"], "content": one["result"]},
-        ]
+            "id": f"{prefix}-{place}", "type": "function",
+            "function": {"name": str(one["tool"]), "arguments": one["args"] if isinstance(one["args"], dict) else {}}}
+        messages += [{"role": "assistant", "content": "", "tool_calls": [call]},
+                     {"role": "tool", "tool_call_id": call["id"], "content": one["result"]}]
     return messages
 
 
@@ -148,15 +135,9 @@ def model_agent(ask):
 def recorded_run(fixture, turn, steps, items):
     """The accepted trace in a run's form: what was recorded from `turn` on; every check counts as passed."""
     turns = fixture["history"][turn - 1 : turn - 1 + steps]
-    calls = [
-        [call["function"]["name"], call["function"]["arguments"]]
-        for one in turns
-        for message in turn_messages(one)
-        for call in message.get("tool_calls", [])
-    ]
-    return {
-        "calls": calls,
-        "answers": [one["assistant"] for one in turns],
-        "checks": {item["id"]: "accepted" for item in items},
-        "probe_calls": None,
-    }
+    calls = [[call["function"]["name"], call["function"]["arguments"]]
+             for one in turns
+             for message in turn_messages(one)
+             for call in message.get("tool_calls", [])]
+    return {"calls": calls, "answers": [one["assistant"] for one in turns],
+            "checks": {item["id"]: "accepted" for item in items}, "probe_calls": None}

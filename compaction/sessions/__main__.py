@@ -64,29 +64,15 @@ def import_file(seen, conversation_id, tally, before, row, write, write_context)
                     # The turn it falls into had begun: what its user said must be in the context, so it is the next
                     # one's, made inside the one before.
                     opaque = {"opaque": True} if event.get("opaque") else {}
-                    write_context(
-                        {
-                            "conversation_id": event["conversation_id"],
-                            "compaction": compactions,
-                            "turn": event["turn"] + 1,
-                            "inside": True,
-                            **opaque,
-                            "messages": context,
-                        }
-                    )
+                    write_context({"conversation_id": event["conversation_id"], "compaction": compactions,
+                                   "turn": event["turn"] + 1, "inside": True, **opaque, "messages": context})
 
 
 def total(rows):
     """The summary of an import: its files, the events of each kind, and each group's counts over all files."""
-    sums = {
-        "files": len(rows),
-        "conversations": sum(r["conversations"] for r in rows),
-        "stored_again": sum("stored_again" in r for r in rows),
-        "events": {},
-        "unread": {},
-        "left_out": {},
-        "noted": {},
-    }
+    sums = {"files": len(rows), "conversations": sum(r["conversations"] for r in rows),
+            "stored_again": sum("stored_again" in r for r in rows), "events": {}, "unread": {}, "left_out": {},
+            "noted": {}}
     for row in rows:
         for kind, count in row["events"].items():
             sums["events"][kind] = sums["events"].get(kind, 0) + count
@@ -142,22 +128,18 @@ def main(argv=None):
         description=__doc__.splitlines()[0],
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="example:\n  python -m compaction.sessions ~/.claude/projects ~/.codex/sessions \\\n"
-        "      --output log.local.jsonl --summary summary.local.json\n  python -m compaction.signals log.local.jsonl",
-    )
+        "      --output log.local.jsonl --summary summary.local.json\n  python -m compaction.signals log.local.jsonl")
     parser.add_argument("paths", nargs="+", help="session files, or folders that hold them")
     parser.add_argument("--output", metavar="FILE", help="where the log goes (default: standard output)")
     parser.add_argument(
-        "--contexts", metavar="FILE", help="write what each recorded compaction left there, as JSON lines"
-    )
+        "--contexts", metavar="FILE", help="write what each recorded compaction left there, as JSON lines")
     parser.add_argument("--summary", metavar="FILE", help="write the summary there (default: standard error)")
     args = parser.parse_args(argv)
     paths = inputs(args.paths)
     files = [look(path) for path in paths]
     if not any(seen["format"] for seen in files):
-        raise InputError(
-            f"{files[0]['path']}: no format known here ({len(files)} files looked at); "
-            "--help lists the tools whose files are read"
-        )
+        raise InputError(f"{files[0]['path']}: no format known here ({len(files)} files looked at); "
+                         "--help lists the tools whose files are read")
     if args.contexts:
         with LinesFile(args.output) as log, LinesFile(args.contexts) as contexts:
             rows = import_files(files, conversation_ids(paths), log.write, contexts.write)
@@ -170,11 +152,9 @@ def main(argv=None):
     else:
         sys.stderr.write(dump(summary))
     unread = sum(summary["unread"].values())
-    print(
-        f"{sum(summary['events'].values())} events of {summary['conversations']} conversations in {len(rows)} files; "
-        f"{unread} things could not be read",
-        file=sys.stderr,
-    )
+    print(f"{sum(summary['events'].values())} events of {summary['conversations']} conversations in {len(rows)} files; "
+          f"{unread} things could not be read",
+          file=sys.stderr)
     return 0
 
 

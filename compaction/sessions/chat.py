@@ -1,6 +1,6 @@
 """Events of chat messages: OpenAI's fields, and content blocks as Cline and Anthropic's form have them.
 
-Not a script: sessions/documents.py hands conversations to it. Where the messages are Cline's, sessions/cline.py finds
+Where the messages are Cline's, sessions/cline.py finds
 calls and results that are written as text, and the user's words among them. Places in the tally are numbers of
 messages.
 """
@@ -59,8 +59,7 @@ def reply(message, time, tally, written):
         elif kind == "tool_use":
             given = arguments(block.get("input"))
             yield event(
-                "tool_call", time, name=block.get("name"), arguments=given, call_id=block.get("id"), reply_key=key
-            )
+                "tool_call", time, name=block.get("name"), arguments=given, call_id=block.get("id"), reply_key=key)
         elif kind in ("thinking", "redacted_thinking", "reasoning", "refusal"):
             tally.left_out(kind)
         else:
@@ -77,8 +76,7 @@ def calls(message, time, key):
         function = call.get("function") or call.get("custom") or call
         given = arguments(function.get("arguments", function.get("input")))
         yield event(
-            "tool_call", time, name=function.get("name"), call_id=call.get("id"), reply_key=key, arguments=given
-        )
+            "tool_call", time, name=function.get("name"), call_id=call.get("id"), reply_key=key, arguments=given)
 
 
 def user_message(content, time, tally, written):

@@ -1,6 +1,6 @@
 """Events of a Claude Code session: one line a block, one reply a message.id.
 
-Not a script: sessions/__main__.py picks it by content. A user's words stand in `user` lines, and also inside refused tool
+A user's words stand in `user` lines, and also inside refused tool
 results, queue operations, queued_command attachments, <command-args> and <bash-input>. Lines with isMeta, summaries and
 system reminders are no turns. Lines of sub-agents among others (isSidechain) are another conversation and left out.
 """
@@ -14,8 +14,7 @@ QUIET = set(
     "agent-setting tag last-prompt mode permission-mode pr-link worktree-state relocated "
     "frame-link bridge-session fork-context-ref "
     "speculation-accept content-replacement attribution-snapshot task-summary started result marble-origami-commit "
-    "marble-origami-snapshot".split()
-)
+    "marble-origami-snapshot".split())
 REFUSED = ("The user doesn't want to proceed with this tool use", "Permission for this tool use was denied")
 SAID = "the user said:"
 AFTER_SAID = "\n\nNote: The user's next message"
@@ -29,8 +28,7 @@ SHELL = re.compile(r"\s*<bash-input>(.*?)</bash-input>", re.DOTALL)
 def is_record(value):
     """Whether a JSON object can be a line of this tool."""
     return "type" in value and bool(
-        {"sessionId", "session_id", "uuid", "parentUuid", "leafUuid", "snapshot"} & value.keys()
-    )
+        {"sessionId", "session_id", "uuid", "parentUuid", "leafUuid", "snapshot"} & value.keys())
 
 
 def session_id(record):
@@ -221,21 +219,11 @@ class Reader:
                     self.tally.left_out("call told twice")
                     continue
                 self.reply[1].add(block.get("id"))
-                yield event(
-                    "tool_call",
-                    time,
-                    name=block.get("name"),
-                    arguments=block.get("input"),
-                    call_id=block.get("id"),
-                    reply_key=key,
-                )
+                yield event("tool_call", time, name=block.get("name"), arguments=block.get("input"),
+                            call_id=block.get("id"), reply_key=key)
             elif kind and kind.endswith("_tool_result"):
-                yield event(
-                    "tool_result",
-                    time,
-                    content=text_of(block.get("content"), self.tally),
-                    call_id=block.get("tool_use_id"),
-                )
+                yield event("tool_result", time, content=text_of(block.get("content"), self.tally),
+                            call_id=block.get("tool_use_id"))
             elif kind in ("thinking", "redacted_thinking"):
                 self.tally.left_out("thinking")
             else:

@@ -13,8 +13,7 @@ TOOLS = (
     "list_files|list_code_definition_names|codebase_search|browser_action|use_mcp_tool|access_mcp_resource|"
     "ask_followup_question|attempt_completion|plan_mode_respond|plan_mode_response|act_mode_respond|new_task|condense|"
     "summarize_task|load_mcp_documentation|web_fetch|web_search|use_skill|switch_mode|fetch_instructions|"
-    "update_todo_list|report_bug|new_rule|focus_chain"
-)
+    "update_todo_list|report_bug|new_rule|focus_chain")
 CALL = re.compile(rf"(?:\A|(?<=\n))[ \t]*<({TOOLS})>(.*?)</\1>", re.DOTALL)
 # To the last end tag, since the text may hold tags.
 LONG = re.compile(r"<(content|diff|result|response)>\n?(.*)\n?</\1>", re.DOTALL)
@@ -30,8 +29,7 @@ SPOKE = re.compile(  # how a result hands on what the user said to it
 WRAPPED = re.compile(r"\s*<(task|feedback|user_message|user_input|answer)(?:\s[^<>]*)?>(.*)</\1>\s*", re.DOTALL)
 MACHINE = re.compile(
     r"\s*(?:\[ERROR\] You did not use a tool|# TODO LIST|# task_progress|\[NOTE\] |\[TASK RESUMPTION\]|"
-    r"Task resumption:|\[SYSTEM|You have not (?:used|made)|\(tool did not return anything\))"
-)
+    r"Task resumption:|\[SYSTEM|You have not (?:used|made)|\(tool did not return anything\))")
 
 
 def is_cline(messages):
@@ -74,8 +72,7 @@ class Written:
             self.number += 1
             self.open.append((f"written {self.number}", tool))
             yield event(
-                "tool_call", time, name=tool, arguments=parameters(body), call_id=self.open[-1][0], reply_key=key
-            )
+                "tool_call", time, name=tool, arguments=parameters(body), call_id=self.open[-1][0], reply_key=key)
 
     def results(self, texts):
         """(texts that are no results, [(call id or None, tool, text)]) of a user message's text blocks, in order."""

@@ -1,6 +1,6 @@
 """Events of a Codex session (rollout file): response items, and event_msg lines that say what the user typed.
 
-Not a script: sessions/__main__.py picks it by content. A user turn is an event_msg user_message; response items under the
+A user turn is an event_msg user_message; response items under the
 user's role that none of those repeats are AGENTS.md, the environment or other agents' orders. A fork or sub-agent
 begins with its parent's history, the times rewritten: lines before the first turn id that is not older than its own id.
 """
@@ -30,8 +30,7 @@ QUIET = set(
     "image_generation_begin image_generation_end collab_agent_spawn_end collab_waiting_end collab_close_end "
     "collab_agent_interaction_end collab_resume_end thread_settings_applied thread_goal_updated sub_agent_activity "
     "guardian_assessment dynamic_tool_call_request dynamic_tool_call_response hook_started hook_completed "
-    "model_reroute undo_started undo_completed deprecation_notice shutdown_complete terminal_interaction".split()
-)
+    "model_reroute undo_started undo_completed deprecation_notice shutdown_complete terminal_interaction".split())
 SHELL = re.compile(r"\s*<user_shell_command>\s*<command>(.*?)</command>", re.DOTALL)
 KINDS = {"user_instructions", "environment_context"}  # user_message of old versions that no user typed
 
@@ -45,12 +44,10 @@ def legacy(value):
     kind = value.get("type")
     if "payload" in value or "uuid" in value or "sessionId" in value:
         return None
-    if (
-        kind in ("message", "reasoning")
+    if (kind in ("message", "reasoning")
         and ("content" in value or "summary" in value)
         or kind in CALLS
-        or kind in OUTPUTS
-    ):
+        or kind in OUTPUTS):
         return value
     return None
 
@@ -159,13 +156,9 @@ class Reader:
             else:
                 self.tally.left_out("empty text")
         elif kind in CALLS:
-            yield event(
-                "tool_call",
-                time,
-                name=payload.get("name") or kind.removesuffix("_call"),
-                arguments=arguments(payload.get(CALLS[kind])),
-                call_id=payload.get("call_id") or (payload.get("id") if kind == "local_shell_call" else None),
-            )
+            yield event("tool_call", time, name=payload.get("name") or kind.removesuffix("_call"),
+                        arguments=arguments(payload.get(CALLS[kind])),
+                        call_id=payload.get("call_id") or (payload.get("id") if kind == "local_shell_call" else None))
         elif kind in OUTPUTS:
             text = output(payload, self.tally)
             if text.startswith('{"answers"'):
@@ -236,11 +229,9 @@ class Reader:
         self.compacted_before = True
         history = payload.get("replacement_history")
         history = [h for h in history if isinstance(h, dict)] if isinstance(history, list) else []
-        messages = [
-            {"role": h["role"], "content": text_of(h.get("content"), self.tally)}
-            for h in history
-            if h.get("type") == "message" and h.get("role") in ("user", "assistant")
-        ]
+        messages = [{"role": h["role"], "content": text_of(h.get("content"), self.tally)}
+                    for h in history
+                    if h.get("type") == "message" and h.get("role") in ("user", "assistant")]
         summary = payload.get("message")
         encrypted = any(h.get("encrypted_content") for h in history)
         if encrypted or not (isinstance(summary, str) and summary.strip()):

@@ -1,6 +1,6 @@
 """Events of a Copilot CLI session (events.jsonl): one event a line, a reply with its calls in assistant.message.
 
-Not a script: sessions/__main__.py picks it by content. `source` tells which user.message was injected. Sub-agents' events
+`source` tells which user.message was injected. Sub-agents' events
 stand among the others and are left out; what the user took back or cleared stays in the log and is noted.
 """
 
@@ -12,12 +12,9 @@ QUIET = tuple(
     "command. elicitation. exit_plan_mode. capabilities. commands. sampling. auto_mode_switch. auto_mode. "
     "managed_settings. custom_notification. session_limits_exhausted. factory. tool_search. extensions. "
     "assistant.turn_ assistant.fusion_ assistant.message_ assistant.reasoning assistant.streaming_ "
-    "assistant.tool_call_delta assistant.server_tool_".split()
-)
-KNOWN = set(
-    "assistant.intent assistant.usage assistant.idle tool.execution_partial_result tool.execution_progress "
-    "tool.user_requested".split()
-)
+    "assistant.tool_call_delta assistant.server_tool_".split())
+KNOWN = set("assistant.intent assistant.usage assistant.idle tool.execution_partial_result tool.execution_progress "
+            "tool.user_requested".split())
 
 
 def is_record(value):

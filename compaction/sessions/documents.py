@@ -1,13 +1,10 @@
 """What a file that is one JSON document (or JSON lines of chat messages) holds, and the conversations in it.
 
-Not a script: sessions/__main__.py picks by content with it. sessions/gemini.py, sessions/swe.py and sessions/chat.py read
+sessions/gemini.py, sessions/swe.py and sessions/chat.py read
 them.
 """
 
-from compaction.sessions import chat
-from compaction.sessions import codex
-from compaction.sessions import gemini
-from compaction.sessions import swe
+from compaction.sessions import chat, codex, gemini, swe
 from compaction.sessions.cline import is_cline
 from compaction.sessions.log import each
 
@@ -81,8 +78,7 @@ def conversations(value, format_name):
     if is_chat(entries):
         return [("", lambda tally: chat.chat_events(entries, tally))]
     return [
-        (suffix(entry, n), lambda tally, entry=entry: entry_events(entry, tally)) for n, entry in enumerate(entries)
-    ]
+        (suffix(entry, n), lambda tally, entry=entry: entry_events(entry, tally)) for n, entry in enumerate(entries)]
 
 
 def entry_events(entry, tally):

@@ -1,18 +1,13 @@
 """Find session files, see which tool wrote each, give each a conversation id, and know lines that were read before.
 
-Not a script: sessions/__main__.py uses it. The format is seen by content, never by the name of a file.
+The format is seen by content, never by the name of a file.
 """
 
 import json
 from pathlib import Path
 
 from base.command import InputError
-from compaction.sessions import claude
-from compaction.sessions import codex
-from compaction.sessions import copilot
-from compaction.sessions import documents
-from compaction.sessions import gemini
-from compaction.sessions import pi
+from compaction.sessions import claude, codex, copilot, documents, gemini, pi
 from compaction.sessions.lines import digest, read_lines
 from compaction.sessions.log import SHAPE_ERRORS, Tally
 
@@ -60,8 +55,7 @@ def inputs(paths):
             raise InputError(f"{path}: no such file or folder; name a session file or a folder of them")
     if not found:
         raise InputError(
-            f"{', '.join(map(str, paths))}: no session file there ({' '.join(SUFFIXES)}); name another place"
-        )
+            f"{', '.join(map(str, paths))}: no session file there ({' '.join(SUFFIXES)}); name another place")
     return list({path.resolve(): path for path in found}.values())
 
 

@@ -1,6 +1,6 @@
 """Events of Gemini CLI: sessions (one document, or JSON lines that rewrite a message by its id) and checkpoints.
 
-Not a script: sessions/__main__.py picks it by content. A checkpoint holds the context as the model gets it: roles user
+A checkpoint holds the context as the model gets it: roles user
 and model, with parts. Without the id that a session gives each call, a result joins the oldest open call of its name.
 Places in the tally are numbers of messages, from 1.
 """

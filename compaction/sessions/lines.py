@@ -1,6 +1,6 @@
 """Read records from files of JSON lines as tools leave them: torn, doubled, two on a line, lines of any length.
 
-Not a script: sessions/__main__.py reads with it. Nothing is repaired by guess: a record is yielded only when it is whole,
+Nothing is repaired by guess: a record is yielded only when it is whole,
 and what was not is counted in the tally with its line.
 """
 

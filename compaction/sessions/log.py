@@ -1,7 +1,5 @@
 """The event log that recorded sessions are turned into: its events, their numbers, and the count of what is not in it.
 
-Not a script: sessions/__main__.py writes the log with it; session_*.py read one tool's records each.
-
 event   {"conversation_id", "turn", "reply", "kind", then "content", or "name" and "arguments"; "call_id", "opaque",
          "time", "origin", "interrupted", "copied" where there is something to say}
 kind    user, assistant, tool_call, tool_result, compaction
@@ -60,8 +58,7 @@ class Tally:
         """{"unread": {kind: {"count", "at": "3,7-9"}}, "left_out": …, "noted": …}, kinds in order of name."""
         return {
             group: {kind: {"count": count, "at": spans_text(spans)} for kind, (count, spans) in sorted(kinds.items())}
-            for group, kinds in self.groups.items()
-        }
+            for group, kinds in self.groups.items()}
 
 
 def spans_text(spans):
@@ -208,21 +205,16 @@ def block_text(block):
 
 
 TAGS = "|".join(
-    (
-        "system-reminder system_reminder local-command-stdout local-command-stderr local-command-caveat bash-stdout "
-        "bash-stderr task-notification ide_opened_file ide_selection ide_diagnostics user-prompt-submit-hook "
-        "environment_context environment_details user_instructions subagent_notification turn_aborted skill "
-        "hook_context current_datetime teammate-message cross-session-message session_context explicit_instructions "
-        "file_content folder_content url_content command-message command-contents permissions_instructions "
-        "INSTRUCTIONS"
-    ).split()
-)
+    ("system-reminder system_reminder local-command-stdout local-command-stderr local-command-caveat bash-stdout "
+     "bash-stderr task-notification ide_opened_file ide_selection ide_diagnostics user-prompt-submit-hook "
+     "environment_context environment_details user_instructions subagent_notification turn_aborted skill "
+     "hook_context current_datetime teammate-message cross-session-message session_context explicit_instructions "
+     "file_content folder_content url_content command-message command-contents permissions_instructions "
+     "INSTRUCTIONS").split())
 INJECTED = re.compile(rf"<({TAGS})(?:\s[^<>]*)?>.*?</\1>", re.DOTALL)
-MACHINE = re.compile(
-    r"\s*(?:# AGENTS\.md instructions|# CLAUDE\.md|Caveat: The messages below were generated|"
-    r"This is the Gemini CLI\. We are setting up the context|Here is the user's editor context|"
-    r"System: Please continue\.|Stop hook feedback:|SessionStart:\S* hook|\[SYSTEM NOTIFICATION)"
-)
+MACHINE = re.compile(r"\s*(?:# AGENTS\.md instructions|# CLAUDE\.md|Caveat: The messages below were generated|"
+                     r"This is the Gemini CLI\. We are setting up the context|Here is the user's editor context|"
+                     r"System: Please continue\.|Stop hook feedback:|SessionStart:\S* hook|\[SYSTEM NOTIFICATION)")
 
 
 CONTINUED = "This session is being continued from a previous conversation"  # how a summary begins in two tools
@@ -243,8 +235,6 @@ def own_words(text):
         lambda m: (
             ""
             if m.start() == 0 or text[: m.start()].rstrip(" \t").endswith(("\n", ">")) or not text[: m.start()].strip()
-            else m.group(0)
-        ),
-        text,
-    )
+            else m.group(0)),
+        text)
     return text if kept == text else kept.strip()

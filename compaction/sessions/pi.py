@@ -1,6 +1,6 @@
 """Events of a pi session: one message a line, each naming the line that it follows, so that a file can be a tree.
 
-Not a script: sessions/__main__.py picks it by content. Where the user went back and on from an earlier line, what was
+Where the user went back and on from an earlier line, what was
 left behind stays in the log and is noted; what a compaction kept is read along the path that it lies on.
 """
 
@@ -9,23 +9,20 @@ from compaction.sessions.log import compaction, event, own_words, text_of, whole
 
 QUIET = set(
     "session model_change thinking_level_change label session_info custom branch_summary queue active_tools_change "
-    "leaf ephemeral".split()
-)
+    "leaf ephemeral".split())
 
 
 def is_record(value):
     kind = value.get("type")
     if kind == "session":
         return "cwd" in value and "id" in value
-    return (
-        kind == "message"
-        and isinstance(value.get("message"), dict)
-        and "role" in value["message"]
-        and "uuid" not in value
-        and "sessionId" not in value
-        or kind in QUIET | {"compaction"}
-        and "timestamp" in value
-    )
+    return (kind == "message"
+            and isinstance(value.get("message"), dict)
+            and "role" in value["message"]
+            and "uuid" not in value
+            and "sessionId" not in value
+            or kind in QUIET | {"compaction"}
+            and "timestamp" in value)
 
 
 def session_id(record):
@@ -141,14 +138,8 @@ def reply(content, time, tally):
             else:
                 tally.left_out("empty text")
         elif kind == "toolCall":
-            yield event(
-                "tool_call",
-                time,
-                name=block.get("name"),
-                arguments=arguments(block.get("arguments")),
-                call_id=block.get("id"),
-                reply_key=key,
-            )
+            yield event("tool_call", time, name=block.get("name"), arguments=arguments(block.get("arguments")),
+                        call_id=block.get("id"), reply_key=key)
         elif kind == "thinking":
             tally.left_out("thinking")
         else:
@@ -164,11 +155,8 @@ def as_messages(events):
             messages.append({"role": kind, "content": found["content"]})
         elif kind == "tool_call":
             given = found["arguments"] if isinstance(found["arguments"], dict) else {"input": found["arguments"]}
-            call = {
-                "id": str(found["call_id"]),
-                "type": "function",
-                "function": {"name": str(found["name"]), "arguments": given},
-            }
+            call = {"id": str(found["call_id"]), "type": "function",
+                    "function": {"name": str(found["name"]), "arguments": given}}
             if messages and messages[-1]["role"] == "assistant":
                 messages[-1].setdefault("tool_calls", []).append(call)
             else:

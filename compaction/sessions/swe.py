@@ -1,6 +1,6 @@
 """Events of runs of SWE-agent (.traj) and mini-swe-agent (.traj.json): one task, then commands and their output.
 
-Not a script: sessions/__main__.py picks it by content. Forms without tool calls put what a command printed under the
+Forms without tool calls put what a command printed under the
 user's role: there only the first user message, the task, is a turn. Places in the tally are numbers of messages or
 steps.
 """
@@ -75,8 +75,7 @@ def commands(message):
     if taken or "actions" in extra or not isinstance(message.get("content"), str):
         return taken
     return (
-        [found[0] or found[1] for found in COMMAND.findall(message["content"])][:1] if "thought" not in message else []
-    )
+        [found[0] or found[1] for found in COMMAND.findall(message["content"])][:1] if "thought" not in message else [])
 
 
 def command_events(message, state, tally):

@@ -69,13 +69,8 @@ class Conversation:
         for number, hit in enumerate(hits):
             hit["time"] = self.hit_times.get(number)
         restated = [v for v in self.verdicts if v["kind"] == "restates"]
-        return {
-            "conversation_id": self.name,
-            "compactions": len(self.calls.compactions),
-            "strength": strength(hits, restated),
-            "hits": hits,
-            "restatements": restated,
-        }
+        return {"conversation_id": self.name, "compactions": len(self.calls.compactions),
+                "strength": strength(hits, restated), "hits": hits, "restatements": restated}
 
 
 def read_labels(path):
@@ -84,8 +79,7 @@ def read_labels(path):
     messages = value.get("messages") if isinstance(value, dict) else value
     if not isinstance(messages, list) or not messages:
         raise InputError(
-            f'{path}: no list of labelled messages; give {{"messages": [{{conversation_id, turn, label}}]}}'
-        )
+            f'{path}: no list of labelled messages; give {{"messages": [{{conversation_id, turn, label}}]}}')
     labels = {}
     for number, message in enumerate(messages, 1):
         if not isinstance(message, dict) or any(field not in message for field in ("conversation_id", "turn", "label")):
@@ -137,22 +131,17 @@ def options():
         description=__doc__.splitlines()[0],
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="example:\n  python -m compaction.signals.tests.made_log 2000 > log.local.jsonl   # or import_sessions\n"
-        "  python -m compaction.signals log.local.jsonl > signals.local.json",
-    )
+        "  python -m compaction.signals log.local.jsonl > signals.local.json")
     parser.add_argument("log", help="event log (JSON lines), conversations one after the other")
     parser.add_argument(
-        "--open", type=int, default=1, metavar="N", help="conversations kept open at once, where they are mixed"
-    )
+        "--open", type=int, default=1, metavar="N", help="conversations kept open at once, where they are mixed")
     parser.add_argument(
-        "--turns", type=int, default=5, help="window after a compaction in user turns (default %(default)s)"
-    )
-    parser.add_argument(
-        "--replies",
-        type=int,
-        default=32,
-        help="window in model replies (default %(default)s: what five user "
-        "turns were at the median of 25 recorded sessions)",
-    )
+        "--turns", type=int, default=5, help="window after a compaction in user turns (default %(default)s)")
+    parser.add_argument("--replies",
+                        type=int,
+                        default=32,
+                        help="window in model replies (default %(default)s: what five user "
+                        "turns were at the median of 25 recorded sessions)")
     parser.add_argument("--labels", metavar="FILE", help="labelled user messages: report precision and recall")
     parser.add_argument("--seed", type=int, default=0, help="decides ties in the sample")
     parser.add_argument("--since", type=time_option, help="sample from this time on")
@@ -171,26 +160,15 @@ def main(argv=None):
     except OSError as error:
         raise InputError(f"{args.log}: cannot be read: {error.strerror}; name an event log") from None
     with log, tempfile.TemporaryFile("w+", encoding="utf-8") as spool:
-        report = find_signals(
-            progress(log, desc="signals", unit=" events"),
-            args.log,
-            args.turns,
-            args.replies,
-            args.open,
-            labels,
-            args.seed,
-            args.since,
-            args.until,
-            lambda row: spool.write(json.dumps(row, ensure_ascii=False) + "\n"),
-        )
+        report = find_signals(progress(log, desc="signals", unit=" events"), args.log, args.turns, args.replies,
+                              args.open, labels, args.seed, args.since, args.until,
+                              lambda row: spool.write(json.dumps(row, ensure_ascii=False) + "\n"))
         write_report(report, spool, sys.stdout)
     late = report["log"].get("events of conversations closed before", 0)
     if late:
-        print(
-            f"{args.log}: {late} events belong to conversations that were closed before them and were not read; "
-            "the log is mixed: give --open N",
-            file=sys.stderr,
-        )
+        print(f"{args.log}: {late} events belong to conversations that were closed before them and were not read; "
+              "the log is mixed: give --open N",
+              file=sys.stderr)
     return 0
 
 

@@ -1,6 +1,6 @@
 """Tool calls that are made again after a compaction, each with its evidence and kind, and the same count elsewhere.
 
-Not a script: signals.py feeds it. Arguments are compared as JSON values: the order of keys and 1 or 1.0 make no
+Arguments are compared as JSON values: the order of keys and 1 or 1.0 make no
 difference, "1", 1 and true do. Kept of a call: a digest, where it stood, a digest of its result.
 
 place    a compaction, or the beginning of a control window of the same length with no compaction near
@@ -21,16 +21,11 @@ SHOWN = 160  # characters of a call's arguments in its evidence
 # begins with fixed text where it can, since one pattern of all of them is four times as slow on long results.
 MOMENT = [
     (re.compile(pattern, re.MULTILINE), stays)
-    for pattern, stays in (
-        (r"Chunk ID: (?<=^Chunk ID: )\S+$\n?", ""),
-        (r"Wall time: (?<=^Wall time: ).*$\n?", ""),
-        (r"Original token count: (?<=^Original token count: )\d+$\n?", ""),
-        (r"^\[?\d{4}-\d\d-\d\d[T ][\d:.,]+Z?\]?\s*$\n?", ""),
-        (r"\"duration_seconds\":\s*[\d.]+,?", ""),
-        (r"\t[\d.]+s$", "\t"),
-        (r"in (?<=\bin )[\d.]+ ?m?s\b", ""),
-        (r"\([\d.]+ ?m?s\)|\(cached\)", ""),
-    )
+    for pattern, stays in ((r"Chunk ID: (?<=^Chunk ID: )\S+$\n?", ""), (r"Wall time: (?<=^Wall time: ).*$\n?", ""),
+                           (r"Original token count: (?<=^Original token count: )\d+$\n?", ""),
+                           (r"^\[?\d{4}-\d\d-\d\d[T ][\d:.,]+Z?\]?\s*$\n?", ""),
+                           (r"\"duration_seconds\":\s*[\d.]+,?", ""), (r"\t[\d.]+s$", "\t"),
+                           (r"in (?<=\bin )[\d.]+ ?m?s\b", ""), (r"\([\d.]+ ?m?s\)|\(cached\)", ""))
 ]
 ENCODE = json.JSONEncoder(sort_keys=True, ensure_ascii=True, separators=(",", ":")).encode
 FLOAT = re.compile(r"\.0|e\+")  # stands in the text of every whole float
@@ -109,11 +104,8 @@ class Window:
             self.close()
             steps = (at - self.start - 1) // self.length
             self.start, self.kind, self.place = self.start + steps * self.length, "control", calls_before
-        self.open = [
-            self.open[0] + (first is not None),
-            self.open[1] + (first is not None and first < self.place),
-            self.open[2] + 1,
-        ]
+        self.open = [self.open[0] + (first is not None), self.open[1] + (first is not None and first < self.place),
+                     self.open[2] + 1]
         return self.kind == "after" and first is not None
 
 
@@ -166,22 +158,12 @@ class Calls:
         else:
             wrote = self.written_anything > since  # a command reads what it likes
         compaction = self.compactions[-1]
-        hit = {
-            "name": event.get("name"),
-            "arguments": shown(arguments),
-            "turn": event["turn"],
-            "reply": event["reply"],
-            "earlier": {"turn": before[2], "reply": before[3]},
-            "made_before_compaction": before[0] < compaction["calls"],
-            "compaction": len(self.compactions),
-            "turns_after": event["turn"] - compaction["turn"],
-            "replies_after": event["reply"] - compaction["reply"],
-            "windows": inside,
-            "result": "unknown",
-            "target_written_between": wrote,
-            "poll": is_poll(event.get("name"), arguments),
-            "before": before[4],
-        }
+        hit = {"name": event.get("name"), "arguments": shown(arguments), "turn": event["turn"], "reply": event["reply"],
+               "earlier": {"turn": before[2], "reply": before[3]},
+               "made_before_compaction": before[0] < compaction["calls"], "compaction": len(self.compactions),
+               "turns_after": event["turn"] - compaction["turn"], "replies_after": event["reply"] - compaction["reply"],
+               "windows": inside, "result": "unknown", "target_written_between": wrote,
+               "poll": is_poll(event.get("name"), arguments), "before": before[4]}
         self.hits.append(hit)
         return hit
 

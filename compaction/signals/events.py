@@ -1,6 +1,6 @@
 """Read an event log in one pass and hand each conversation's events to what watches it.
 
-Not a script: signals.py uses it. Conversations may be mixed in the log; the `open_at_once` most recent are kept.
+Conversations may be mixed in the log; the `open_at_once` most recent are kept.
 Events of one that was closed before are counted and not read, since half a conversation would be judged as a whole.
 """
 

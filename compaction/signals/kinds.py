@@ -1,6 +1,6 @@
 """What a tool call does, as far as its name and arguments tell: files it names, whether it writes or polls.
 
-Not a script: signals/calls.py gives each repeated call its kind with it. The names and commands are those of the tools
+The names and commands are those of the tools
 whose sessions sessions/__main__.py reads; a call that is in no list is taken to read.
 """
 
@@ -9,22 +9,18 @@ import re
 WRITERS = set(
     "apply_patch applypatch create create_file delete_file edit edit_file editor insert insert_edit_into_file "
     "move_file multiedit notebookedit replace replace_in_file sql str_replace str_replace_based_edit_tool "
-    "str_replace_editor write write_file write_to_file".split()
-)
+    "str_replace_editor write write_file write_to_file".split())
 # What an editor tool is told to do, under the name that other tools have for a shell command.
 READING_COMMANDS = ("view", "read", "open", "undo_edit_preview")
 EDITING_COMMANDS = ("create", "str_replace", "insert", "undo_edit", "edit", "write", "append", "delete", "rename")
-POLLS = set(
-    "bashoutput check_status get_output killshell list_agents list_bash list_shells read_agent read_bash sleep "
-    "status taskget tasklist taskoutput todoread wait wait_agent".split()
-)
+POLLS = set("bashoutput check_status get_output killshell list_agents list_bash list_shells read_agent read_bash sleep "
+            "status taskget tasklist taskoutput todoread wait wait_agent".split())
 POLL_COMMAND = re.compile(
     r"(?:^|(?:[;&(\n]|\|\|)\s*)(?:[A-Z_]+=\S+\s+)*(?:sudo\s+)?(?:git\s+(?:-C\s+\S+\s+|--no-pager\s+)*(?:status|"
     r"log|diff|branch|rev-parse|stash\s+list|"
     r"remote|fetch)\b|sleep\b|ps\b|pgrep\b|jobs\b|top\b|date\b|uptime\b|pwd\b|tail\b|lsof\b|watch\b|"
     r"gh\s+(?:run|pr|api|workflow)\b|docker\s+(?:ps|logs|inspect)\b|kubectl\s+(?:get|describe|logs|rollout)\b|"
-    r"systemctl\s+status\b|curl\b|ping\b|nc\s+-z\b|squeue\b|nvidia-smi\b)"
-)
+    r"systemctl\s+status\b|curl\b|ping\b|nc\s+-z\b|squeue\b|nvidia-smi\b)")
 WRITE_COMMAND = re.compile(
     r"(?:^|[\s;&|(])(?:sed\s+(?:-\w+\s+)*-i|perl\s+-\w*i|tee\b|mv\b|cp\b|rm\b|mkdir\b|touch\b|ln\b|chmod\b|"
     r"patch\b|apply_patch\b|"
@@ -34,23 +30,12 @@ WRITE_COMMAND = re.compile(
     r"(?:npm|pnpm|yarn|pip3?|cargo|go|brew|apt(?:-get)?|uv|poetry)\s+(?:install|add|remove|update|ci|get|fmt|"
     r"mod|generate|i)\b|"
     r"prettier\s.*--write|gofmt\s+(?:-\w+\s+)*-\w*w|black\b|ruff\s+format)|(?<![0-9&<=>-])>>?\s*(?!/dev/null|"
-    r"&)[\w./~$\"'{-]"
-)
+    r"&)[\w./~$\"'{-]")
 PATH_WORD = re.compile(r"[\w.~-]*/[\w./~-]*\w|[\w~-][\w.~-]*\.\w+|(?:(?<=>)|(?<=>\s))[\w.-]+")
 COMMAND_READ = 2000  # characters of a command that are searched for files; more is what it writes into them
 PATCHED = re.compile(r"^(?:\*\*\* (?:Add|Update|Delete) File: |\*\*\* Move to: |\+\+\+ b/|--- a/)(.+)$", re.MULTILINE)
-PATH_KEYS = (
-    "file_path",
-    "path",
-    "notebook_path",
-    "filename",
-    "file",
-    "target_file",
-    "relative_path",
-    "paths",
-    "files",
-    "absolute_path",
-)
+PATH_KEYS = ("file_path", "path", "notebook_path", "filename", "file", "target_file", "relative_path", "paths", "files",
+             "absolute_path")
 COMMAND_KEYS = ("command", "cmd", "commands", "script", "code", "input")
 
 
@@ -99,11 +84,9 @@ def is_write(name, arguments):
     if isinstance(arguments, dict) and arguments.get("command") in EDITING_COMMANDS and targets(arguments):
         return True
     command = command_of(arguments)
-    return (
-        str(name).lower().rsplit(".", 1)[-1] in WRITERS
-        or "*** Begin Patch" in command
-        or bool(WRITE_COMMAND.search(command))
-    )
+    return (str(name).lower().rsplit(".", 1)[-1] in WRITERS
+            or "*** Begin Patch" in command
+            or bool(WRITE_COMMAND.search(command)))
 
 
 def is_poll(name, arguments):
@@ -119,13 +102,11 @@ def same_file(one, other):
     """Whether two paths can be one file: equal, or one the end of the other (absolute and relative), or a
     folder of it."""
     one, other = one.removeprefix("./").rstrip("/"), other.removeprefix("./").rstrip("/")
-    return (
-        one == other
-        or one.endswith("/" + other)
-        or other.endswith("/" + one)
-        or one.startswith(other + "/")
-        or other.startswith(one + "/")
-    )
+    return (one == other
+            or one.endswith("/" + other)
+            or other.endswith("/" + one)
+            or one.startswith(other + "/")
+            or other.startswith(one + "/"))
 
 
 def kind_of(hit):

@@ -1,14 +1,12 @@
 """What is kept of all conversations of a log: counts, shares with their control, labels met, the best for the sample.
-
-Not a script: signals.py fills it conversation by conversation, so nothing here grows with the log.
 """
 
 import hashlib
 import heapq
 from collections import Counter
 
-from compaction.signals.events import moment
 from base.stats import sign_test
+from compaction.signals.events import moment
 
 STRENGTH = {"idle": 3, "result changed": 1, "result unknown": 1, "restates": 2, "restates near": 4}  # others: 0
 SAMPLE = 20
@@ -19,8 +17,7 @@ MEASURES = ("equal to any earlier call", "equal to one made before the place")
 def strength(hits, restated):
     """How strong a conversation's evidence is: the sum of its hits' and restatements' weights."""
     return sum(STRENGTH.get(hit["kind"], 0) for hit in hits) + sum(
-        STRENGTH["restates near" if v["near"] else "restates"] for v in restated
-    )
+        STRENGTH["restates near" if v["near"] else "restates"] for v in restated)
 
 
 class Totals:
@@ -77,8 +74,7 @@ class Totals:
             inside["restatements"] = [v for v in row["restatements"] if self.within(v["time"])]
             inside["strength"] = strength(inside["hits"], inside["restatements"])
         tie = hashlib.blake2b(
-            f"{self.seed}\0{row['conversation_id']}".encode("utf-8", "surrogatepass"), digest_size=8
-        ).digest()
+            f"{self.seed}\0{row['conversation_id']}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
         entry = (inside["strength"], tie, inside)
         if len(self.best) < SAMPLE:
             heapq.heappush(self.best, entry)
@@ -87,11 +83,9 @@ class Totals:
 
     def within(self, time):
         found = moment(time)
-        return (
-            found is not None
-            and (self.since is None or found >= self.since)
-            and (self.until is None or found < self.until)
-        )
+        return (found is not None
+                and (self.since is None or found >= self.since)
+                and (self.until is None or found < self.until))
 
     def spans(self, times):
         """Whether a conversation began before --since and ended after --until."""
@@ -102,30 +96,19 @@ class Totals:
         repeats = {}
         for unit, length in self.windows.items():
             row = repeats[f"within_{length}_{NAMES[unit]}"] = {
-                "hits": sum(self.kinds[unit].values()),
-                "kinds": dict(sorted(self.kinds[unit].items())),
-                "shares": [],
-            }
+                "hits": sum(self.kinds[unit].values()), "kinds": dict(sorted(self.kinds[unit].items())), "shares": []}
             (*after, calls_after), (*control, calls_control) = self.shares[unit]["after"], self.shares[unit]["control"]
             for measure, one, other in zip(MEASURES, after, control):
                 pairs = self.pairs[unit, measure]
-                row["shares"].append(
-                    {
-                        "repeat": measure,
-                        "after": share(one, calls_after, calls_control),
-                        "control": share(other, calls_control, calls_after),
-                        "sessions": {kind: pairs[kind] for kind in ("up", "down", "equal")},
-                        "sign_test_p": sign_test(pairs["up"], pairs["down"]),
-                    }
-                )
+                row["shares"].append({"repeat": measure, "after": share(one, calls_after, calls_control),
+                                      "control": share(other, calls_control, calls_after),
+                                      "sessions": {kind: pairs[kind] for kind in ("up", "down", "equal")},
+                                      "sign_test_p": sign_test(pairs["up"], pairs["down"])})
         sample = [{"rank": n, **row} for n, (_, _, row) in enumerate(sorted(self.best, key=lambda e: (-e[0], e[1])), 1)]
-        return {
-            "log": dict(sorted(self.counts.items())),
-            "repeats": repeats,
-            "user_messages": dict(sorted(self.messages.items())),
-            "labels": label_report(self.labels, self.found_labels, self.counts["unlabelled restatements"]),
-            "sample": {"seed": self.seed, "undated": self.undated, "conversations": sample},
-        }
+        return {"log": dict(sorted(self.counts.items())), "repeats": repeats,
+                "user_messages": dict(sorted(self.messages.items())),
+                "labels": label_report(self.labels, self.found_labels, self.counts["unlabelled restatements"]),
+                "sample": {"seed": self.seed, "undated": self.undated, "conversations": sample}}
 
 
 def share(repeats, calls, other_calls):
@@ -146,14 +129,7 @@ def label_report(labels, found, unlabelled):
     right = table["restates", "restates"]
     said = right + len(wrong)
     there = sum(n for (label, _), n in table.items() if label == "restates")
-    return {
-        "labelled": len(labels),
-        "restates": there,
-        "found": right,
-        "false_alarms": len(wrong),
-        "precision": right / said if said else None,
-        "recall": right / there if there else None,
-        "table": [{"label": label, "told": kind, "messages": n} for (label, kind), n in sorted(table.items())],
-        "wrongly_taken": wrong,
-        "restatements_without_a_label": unlabelled,
-    }
+    return {"labelled": len(labels), "restates": there, "found": right, "false_alarms": len(wrong),
+            "precision": right / said if said else None, "recall": right / there if there else None,
+            "table": [{"label": label, "told": kind, "messages": n} for (label, kind), n in sorted(table.items())],
+            "wrongly_taken": wrong, "restatements_without_a_label": unlabelled}

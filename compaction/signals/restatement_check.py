@@ -64,23 +64,16 @@ def measure(pairs):
             wrong.append(pair["id"])
     right = table["restates", "restates"]
     there = right + len(missed)
-    return {
-        "pairs": len(pairs),
-        "restates": there,
-        "found": right,
-        "false_alarms": len(wrong),
-        "precision": right / (right + len(wrong)) if right + len(wrong) else None,
-        "recall": right / there if there else None,
-        "table": [{"label": label, "told": kind, "pairs": n} for (label, kind), n in sorted(table.items())],
-        "missed": missed,
-        "wrongly_taken": wrong,
-    }
+    return {"pairs": len(pairs), "restates": there, "found": right, "false_alarms": len(wrong),
+            "precision": right / (right + len(wrong)) if right + len(wrong) else None,
+            "recall": right / there if there else None,
+            "table": [{"label": label, "told": kind, "pairs": n} for (label, kind), n in sorted(table.items())],
+            "missed": missed, "wrongly_taken": wrong}
 
 
 def main(argv=None):
     parser = argparse.ArgumentParser(
-        description=__doc__.splitlines()[0], epilog="example: python -m compaction.signals.restatement_check"
-    )
+        description=__doc__.splitlines()[0], epilog="example: python -m compaction.signals.restatement_check")
     parser.add_argument("pairs", nargs="?", default=SHIPPED, help="JSON file of pairs (default: the shipped ones)")
     args = parser.parse_args(argv)
     pairs = read_pairs(args.pairs)

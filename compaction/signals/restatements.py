@@ -1,6 +1,6 @@
 """Tell a user message that says again what was asked before from the things that only look like it.
 
-Not a script: signals.py feeds it; signals/restatement_check.py measures it. Rules, no model: what they miss and what they
+Rules, no model: what they miss and what they
 wrongly take stands in README-signals.md with its figures.
 
 kinds   restates: an instruction given before is given again
@@ -15,19 +15,8 @@ import re
 from collections import Counter, deque
 from functools import lru_cache
 
-from compaction.signals.words import (
-    IDENTIFIER,
-    MACHINE,
-    OUTPUT_LINE,
-    LIFTS,
-    RULE,
-    SENTENCE,
-    STOP,
-    WORD,
-    cue,
-    instructs,
-    stem,
-)
+from compaction.signals.words import (IDENTIFIER, LIFTS, MACHINE, OUTPUT_LINE, RULE, SENTENCE, STOP, WORD, cue,
+                                      instructs, stem)
 
 ALIKE = 0.9  # share of terms in common from which two messages are one message edited
 # (share of weight, terms) that two sentences must have in common, by how the later one says that it was said before.
@@ -105,15 +94,8 @@ def digest_message(text, turn, **known):
     parts = [described(sentence, instructs(sentence)) for sentence in split]
     if 1 < len(split) <= 3 and len(written) <= LONG:  # what a short message says may go over its sentences
         parts.append(described(written, False))
-    return {
-        "turn": turn,
-        "sentences": [p for p in parts if p["terms"]],
-        "pasted": pasted,
-        "all": terms(text),
-        "cue": cue(written) if len(written) <= LONG else "none",
-        "machine": bool(MACHINE.match(text)),
-        **known,
-    }
+    return {"turn": turn, "sentences": [p for p in parts if p["terms"]], "pasted": pasted, "all": terms(text),
+            "cue": cue(written) if len(written) <= LONG else "none", "machine": bool(MACHINE.match(text)), **known}
 
 
 class Said:
@@ -229,9 +211,7 @@ def new_round(message, before, said, there):
     one, other = said["terms"], there["terms"]
     if RULE.search(said["text"]):
         return False
-    return (
-        overlap(one, other) >= 0.5
-        and bool(one.keys() - other.keys())
-        and bool(other.keys() - one.keys())
-        or overlap(message["all"], before["all"]) >= ALIKE
-    )
+    return (overlap(one, other) >= 0.5
+            and bool(one.keys() - other.keys())
+            and bool(other.keys() - one.keys())
+            or overlap(message["all"], before["all"]) >= ALIKE)

@@ -70,8 +70,7 @@ class Command(unittest.TestCase):
         pair = ["--compactor", self.mine("keeps_last"), "--against", self.mine("keeps_last")]
         status, report, err = self.run_check(*pair)
         self.assertEqual(
-            (status, report["comparison"]["decision"], report["candidate"]["compliant"]), (0, "safe", False)
-        )
+            (status, report["comparison"]["decision"], report["candidate"]["compliant"]), (0, "safe", False))
         self.assertIn("not compliant", err)
         self.assertEqual(self.run_check(*pair, "--require", "compliant")[0], 1)
 
@@ -81,14 +80,8 @@ class Command(unittest.TestCase):
         self.assertEqual(self.run_check("--compactor", self.mine("keeps_last"))[0], 1)
 
     def test_blocked_is_1_and_the_changed_items_are_listed_with_both_lines(self):
-        status, report, err = self.run_check(
-            "--compactor",
-            self.mine("turns_round"),
-            "--against",
-            self.mine("keeps_all"),
-            "--judge",
-            self.mine("says_absent"),
-        )
+        status, report, err = self.run_check("--compactor", self.mine("turns_round"), "--against",
+                                             self.mine("keeps_all"), "--judge", self.mine("says_absent"))
         self.assertEqual((status, report["comparison"]["decision"]), (1, "blocked"))
         first = report["comparison"]["changed"][0]
         lost = next(item for item in report["candidate"]["items"] if item["item"] == "small-4")
@@ -127,15 +120,9 @@ class Command(unittest.TestCase):
         self.assertTrue(judged and all("unmeasured judge" in line for line in judged), err)
 
     def test_recorded_contexts_are_checked_and_opaque_ones_have_a_line_of_their_own(self):
-        lines = [
-            {"conversation_id": "small", "compaction": 1, "turn": 5, "messages": [], "opaque": True},
-            {
-                "conversation_id": "small",
-                "compaction": 2,
-                "turn": 9,
-                "messages": [{"role": "user", "content": "Do not push to main"}],
-            },
-        ]
+        lines = [{"conversation_id": "small", "compaction": 1, "turn": 5, "messages": [], "opaque": True},
+                 {"conversation_id": "small", "compaction": 2, "turn": 9,
+                  "messages": [{"role": "user", "content": "Do not push to main"}]}]
         path = self.write("contexts.jsonl", "\n".join(map(json.dumps, lines)))
         status, report, err = self.run_check("--contexts", str(path), "--extractive")
         self.assertEqual(status, 1)
@@ -156,15 +143,11 @@ class Command(unittest.TestCase):
 
     def test_task_success_stands_on_the_last_line_with_its_standard_error(self):
         _, report, err = self.run_check(
-            "--compactor", self.mine("keeps_all"), "--task-success", "0.83", "--task-runs", "200"
-        )
+            "--compactor", self.mine("keeps_all"), "--task-success", "0.83", "--task-runs", "200")
         self.assertRegex(
-            err.strip().split("\n")[-1], r"task success 0\.830 over 200 runs: standard error 0\.027.*0\.78 to 0\.88"
-        )
-        _, report, err = self.run_check(
-            *("--compactor", self.mine("keeps_all"), "--task-success", "0.83"),
-            *("--task-runs", "200", "--task-drop", "0.015"),
-        )
+            err.strip().split("\n")[-1], r"task success 0\.830 over 200 runs: standard error 0\.027.*0\.78 to 0\.88")
+        _, report, err = self.run_check(*("--compactor", self.mine("keeps_all"), "--task-success", "0.83"),
+                                        *("--task-runs", "200", "--task-drop", "0.015"))
         self.assertIn("a drop of 0.015 needs 2,410 runs", err.strip().split("\n")[-1])
         _, report, err = self.run_check("--compactor", self.mine("keeps_all"))
         self.assertRegex(err.strip().split("\n")[-1], "task success: not given")
@@ -179,42 +162,28 @@ class Command(unittest.TestCase):
         self.addCleanup(path.stop)
         late = small_fixture()
         late["must_survive"] = [late["must_survive"][0] | {"turn": 12, "literal": "Step 12"}]
-        wrong = {
-            "no name known here": ["--compactor", "nothing"],
-            "run from the folder that holds no_such_module": ["--compactor", "no_such_module:f"],
-            "no_such_part'; run from the folder": ["--compactor", "compaction.no_such_part:f"],
-            "named 'nor'; correct that module": ["--compactor", "needs_another:f"],
-            "(half_written.py, line 1); correct that module": ["--compactor", "half_written:f"],
-            "'..check:main' is no name known here": ["--compactor", "..check:main"],
-            "'compaction.:main' is no name": ["--compactor", "compaction.:main"],
-            "no such folder to record in": ["--compactor", "recent", "--record", "nowhere/at/all.json"],
-            "a card says nothing without its judge": ["--compactor", "recent", "--card", str(self.fixture)],
-            "has no function": ["--compactor", f"{__name__}:nothing"],
-            "compacted less often": [
-                "--compactor",
-                self.mine("keeps_all"),
-                "--fixtures",
-                str(self.write("seldom.json", small_fixture(compactions_expected=50))),
-            ],
-            "control token": [
-                "--compactor",
-                self.mine("keeps_all"),
-                "--fixtures",
-                str(self.write("control.json", control)),
-            ],
-            "nothing was checked": [
-                "--compactor",
-                self.mine("keeps_last"),
-                "--fixtures",
-                str(self.write("late.json", late)),
-            ],
-            "leaves no input": ["--compactor", "recent", "--margin", "99"],
-            "keep-share": ["--compactor", "recent", "--keep-share", "0"],
-            "go together, --task-drop": ["--compactor", "recent", "--task-drop", "0.1"],
-            "go together": ["--compactor", "recent", "--task-success", "0.5"],
-            "share from 0 to 1": ["--compactor", "recent", "--task-success", "1.5", "--task-runs", "3"],
-            "no result that check.py recorded": ["--compactor", "recent", "--against", str(self.fixture)],
-        }
+        wrong = {"no name known here": ["--compactor", "nothing"],
+                 "run from the folder that holds no_such_module": ["--compactor", "no_such_module:f"],
+                 "no_such_part'; run from the folder": ["--compactor", "compaction.no_such_part:f"],
+                 "named 'nor'; correct that module": ["--compactor", "needs_another:f"],
+                 "(half_written.py, line 1); correct that module": ["--compactor", "half_written:f"],
+                 "'..check:main' is no name known here": ["--compactor", "..check:main"],
+                 "'compaction.:main' is no name": ["--compactor", "compaction.:main"],
+                 "no such folder to record in": ["--compactor", "recent", "--record", "nowhere/at/all.json"],
+                 "a card says nothing without its judge": ["--compactor", "recent", "--card", str(self.fixture)],
+                 "has no function": ["--compactor", f"{__name__}:nothing"],
+                 "compacted less often": ["--compactor", self.mine("keeps_all"), "--fixtures",
+                                          str(self.write("seldom.json", small_fixture(compactions_expected=50)))],
+                 "control token": ["--compactor", self.mine("keeps_all"), "--fixtures",
+                                   str(self.write("control.json", control))],
+                 "nothing was checked": ["--compactor", self.mine("keeps_last"), "--fixtures",
+                                         str(self.write("late.json", late))],
+                 "leaves no input": ["--compactor", "recent", "--margin", "99"],
+                 "keep-share": ["--compactor", "recent", "--keep-share", "0"],
+                 "go together, --task-drop": ["--compactor", "recent", "--task-drop", "0.1"],
+                 "go together": ["--compactor", "recent", "--task-success", "0.5"],
+                 "share from 0 to 1": ["--compactor", "recent", "--task-success", "1.5", "--task-runs", "3"],
+                 "no result that check.py recorded": ["--compactor", "recent", "--against", str(self.fixture)]}
         for told, argv in wrong.items():
             with self.subTest(told):
                 if "--margin" in argv:
@@ -232,13 +201,8 @@ class Command(unittest.TestCase):
         return status, None if not out.getvalue() else out.getvalue(), err.getvalue()
 
     def test_no_outweighs_not_decided_where_both_questions_are_asked(self):
-        for decision, compliant, wanted in (
-            ("not decided", False, 1),
-            ("blocked", None, 1),
-            ("safe", None, 3),
-            ("not decided", True, 3),
-            ("safe", True, 0),
-        ):
+        for decision, compliant, wanted in (("not decided", False, 1), ("blocked", None, 1), ("safe", None, 3),
+                                            ("not decided", True, 3), ("safe", True, 0)):
             report = {"comparison": {"decision": decision}, "candidate": {"compliant": compliant}}
             self.assertEqual(check.status(report, "compliant"), wanted, (decision, compliant))
 

@@ -8,26 +8,13 @@ from compaction.comparison import changed, check_comparable, discordant
 
 class Comparable(unittest.TestCase):
     def test_other_fixtures_budget_judge_or_share_are_not_comparable(self):
-        base = {
-            "fixtures": "f",
-            "budget": "b",
-            "counter": "c",
-            "gates": "g",
-            "keep_share": 0.5,
-            "judge": {"identity": "j"},
-            "decisions": [{"by": "judge", "verdict": "absent", "conversation_id": "c"}],
-        }
+        base = {"fixtures": "f", "budget": "b", "counter": "c", "gates": "g", "keep_share": 0.5,
+                "judge": {"identity": "j"}, "decisions": [{"by": "judge", "verdict": "absent", "conversation_id": "c"}]}
         check_comparable(base, base)
         check_comparable(base, base | {"keep_share": None})
-        for change in (
-            {"fixtures": "x"},
-            {"budget": "x"},
-            {"counter": "x"},
-            {"keep_share": 0.4},
-            {"judge": None},
-            {"judge": {"identity": "k"}},
-            {"decisions": [{"by": None, "verdict": "opaque", "conversation_id": "d"}]},
-        ):
+        for change in ({"fixtures": "x"}, {"budget": "x"}, {"counter": "x"}, {"keep_share": 0.4}, {"judge": None},
+                       {"judge": {"identity": "k"}},
+                       {"decisions": [{"by": None, "verdict": "opaque", "conversation_id": "d"}]}):
             with self.subTest(change), self.assertRaisesRegex(NotComparable, "not comparable"):
                 check_comparable(base, base | change)
 
@@ -53,51 +40,31 @@ class Comparable(unittest.TestCase):
 
 
 def decision(item, verdict, compaction=1, line=None):
-    return {
-        "conversation_id": "c",
-        "item": item,
-        "class": "constraint",
-        "tags": [],
-        "compaction": compaction,
-        "verdict": verdict,
-        "by": None,
-        "line": line,
-        "key": None,
-    }
+    return {"conversation_id": "c", "item": item, "class": "constraint", "tags": [], "compaction": compaction,
+            "verdict": verdict, "by": None, "line": line, "key": None}
 
 
 class Changed(unittest.TestCase):
     def test_most_harmful_change_first_to_contradicted_then_to_absent(self):
-        moves = {
-            "better": ("absent", "verbatim"),
-            "lost": ("verbatim", "absent"),
-            "turned": ("verbatim", "contradicted"),
-            "worsened": ("absent", "contradicted"),
-            "open": ("verbatim", "unjudged"),
-            "same": ("absent", "absent"),
-        }
+        moves = {"better": ("absent", "verbatim"), "lost": ("verbatim", "absent"),
+                 "turned": ("verbatim", "contradicted"), "worsened": ("absent", "contradicted"),
+                 "open": ("verbatim", "unjudged"), "same": ("absent", "absent")}
         pairs = [(decision(item, new), decision(item, old)) for item, (old, new) in moves.items()]
         self.assertEqual([one["item"] for one in changed(pairs)], ["turned", "worsened", "lost", "open", "better"])
 
     def test_an_item_is_listed_once_where_the_change_does_most_harm(self):
-        pairs = [
-            (decision("i", "verbatim", 1), decision("i", "verbatim", 1)),
-            (decision("i", "absent", 2, "new line"), decision("i", "verbatim", 2, "old line")),
-            (decision("i", "absent", 3), decision("i", "absent", 3)),
-        ]
+        pairs = [(decision("i", "verbatim", 1), decision("i", "verbatim", 1)),
+                 (decision("i", "absent", 2, "new line"), decision("i", "verbatim", 2, "old line")),
+                 (decision("i", "absent", 3), decision("i", "absent", 3))]
         (found,) = changed(pairs)
         self.assertEqual((found["compaction"], found["candidate"], found["incumbent"]), (2, "absent", "verbatim"))
         self.assertEqual((found["candidate_line"], found["incumbent_line"]), ("new line", "old line"))
 
     def test_discordant_pairs_leave_out_what_is_unknown(self):
-        found = discordant(
-            [
-                (decision("a", "absent"), decision("a", "verbatim")),
-                (decision("b", "supported"), decision("b", "absent")),
-                (decision("c", "unjudged"), decision("c", "verbatim")),
-                (decision("d", "contradicted"), decision("d", "supported")),
-            ]
-        )
+        found = discordant([(decision("a", "absent"), decision("a", "verbatim")),
+                            (decision("b", "supported"), decision("b", "absent")),
+                            (decision("c", "unjudged"), decision("c", "verbatim")),
+                            (decision("d", "contradicted"), decision("d", "supported"))])
         self.assertEqual(found, {"pairs": 4, "unknown_pairs": 1, "lost": 2, "gained": 1, "p": 1.0})
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from compaction.comparison import compare
 from compaction.contexts import read_contexts
-from compaction.tests.doubles import count_words, small_fixture
 from compaction.measure import decide_items, summarize
+from compaction.tests.doubles import count_words, small_fixture
 
 
 def line(number=1, text="Do not push to main", **more):
@@ -28,10 +28,8 @@ class Reading(unittest.TestCase):
     def test_a_context_with_a_turn_is_checked_for_items_stated_before_it(self):
         contexts, left_out = self.read(line(turn=3), line(turn=3) | {"conversation_id": "another"})
         decisions = decide_items([small_fixture()], contexts, True)
-        self.assertEqual(
-            [(one["item"], one["verdict"]) for one in decisions],
-            [("small-1", "verbatim"), ("small-2", "absent")],
-        )
+        self.assertEqual([(one["item"], one["verdict"]) for one in decisions],
+                         [("small-1", "verbatim"), ("small-2", "absent")])
         self.assertEqual(left_out, {"unplaced": 0, "unannotated": 1})
 
     def test_a_compaction_inside_a_turn_comes_after_what_its_user_said_and_before_we_know_not_what_else(self):
@@ -63,41 +61,29 @@ class Reading(unittest.TestCase):
         decisions = decide_items([small_fixture()], contexts, False)
         self.assertEqual([one["verdict"] for one in decisions[:4]], ["opaque"] * 4)
         result = summarize(
-            [small_fixture()], contexts, decisions, {"context_limit": 70, "max_new_tokens": 8, "margin": 2}
-        )
+            [small_fixture()], contexts, decisions, {"context_limit": 70, "max_new_tokens": 8, "margin": 2})
         self.assertEqual(result["opaque"], {"contexts": 1, "decisions": 4})
         self.assertEqual(result["rows"][0]["decisions"], 2)
         self.assertEqual((result["rows"][0]["low"], result["rows"][0]["high"]), (0.5, 1.0))
         self.assertEqual(result["rows"][-1]["contexts"], 1)
 
     def test_the_compactions_of_an_event_log_are_contexts(self):
-        log = [
-            {"conversation_id": "small", "turn": 1, "kind": "user", "content": "hello"},
-            {"conversation_id": "small", "turn": 4, "kind": "compaction", "content": "Do not push to main"},
-            {"conversation_id": "other", "turn": 4, "kind": "compaction", "content": "x"},
-            {"conversation_id": "small", "turn": 9, "kind": "compaction", "content": None, "opaque": True},
-            {"conversation_id": "small", "turn": 10, "kind": "compaction", "content": ""},
-        ]
+        log = [{"conversation_id": "small", "turn": 1, "kind": "user", "content": "hello"},
+               {"conversation_id": "small", "turn": 4, "kind": "compaction", "content": "Do not push to main"},
+               {"conversation_id": "other", "turn": 4, "kind": "compaction", "content": "x"},
+               {"conversation_id": "small", "turn": 9, "kind": "compaction", "content": None, "opaque": True},
+               {"conversation_id": "small", "turn": 10, "kind": "compaction", "content": ""}]
         contexts, _ = self.read(*log)
-        self.assertEqual(
-            [(one["compaction"], one["turn"], one["inside"], one["opaque"]) for one in contexts],
-            [(1, 5, True, False), (2, 10, True, True), (3, 11, True, True)],
-        )
+        self.assertEqual([(one["compaction"], one["turn"], one["inside"], one["opaque"]) for one in contexts],
+                         [(1, 5, True, False), (2, 10, True, True), (3, 11, True, True)])
 
     def test_refuses_lines_that_cannot_be_checked(self):
-        wrong = {
-            "conversation_id is": line() | {"conversation_id": 3},
-            "compaction is": line(0),
-            "turn is": line(turn=0),
-            "messages must be": line() | {"messages": []},
-            "field 'note'": line(note=1),
-            "no JSON object": [1],
-            "message 1: role": line() | {"messages": [{"role": "x", "content": ""}]},
-            "compaction is True": line() | {"compaction": True},
-            "opaque is 'no'": line(opaque="no"),
-            "inside is 1": line(turn=3, inside=1),
-            "was made at turn 14, the fixture of small has 12": line(turn=14),
-        }
+        wrong = {"conversation_id is": line() | {"conversation_id": 3}, "compaction is": line(0),
+                 "turn is": line(turn=0), "messages must be": line() | {"messages": []}, "field 'note'": line(note=1),
+                 "no JSON object": [1], "message 1: role": line() | {"messages": [{"role": "x", "content": ""}]},
+                 "compaction is True": line() | {"compaction": True}, "opaque is 'no'": line(opaque="no"),
+                 "inside is 1": line(turn=3, inside=1),
+                 "was made at turn 14, the fixture of small has 12": line(turn=14)}
         for told, one in wrong.items():
             with self.subTest(told), self.assertRaisesRegex(ValueError, told):
                 self.read(one)
@@ -107,15 +93,8 @@ class Reading(unittest.TestCase):
 
 class Covered(unittest.TestCase):
     def result(self, *fixtures):
-        contexts = [
-            {
-                "conversation_id": "small",
-                "compaction": 1,
-                "turn": 9,
-                "tokens": 3,
-                "messages": [{"role": "user", "content": " ".join(item["literal"] + "." for item in ITEMS)}],
-            }
-        ]
+        contexts = [{"conversation_id": "small", "compaction": 1, "turn": 9, "tokens": 3,
+                     "messages": [{"role": "user", "content": " ".join(item["literal"] + "." for item in ITEMS)}]}]
         decisions = decide_items(fixtures, contexts, True)
         found = summarize(fixtures, contexts, decisions, {"context_limit": 70, "max_new_tokens": 8, "margin": 2})
         same = {"fixtures": 1, "budget": 1, "counter": 1, "gates": 1, "keep_share": None, "judge": None}
@@ -133,65 +112,36 @@ class Covered(unittest.TestCase):
 
 class Lost(unittest.TestCase):
     def test_the_report_says_at_which_compaction_an_item_was_lost(self):
-        contexts = [
-            {
-                "conversation_id": "small",
-                "compaction": number,
-                "turn": turn,
-                "tokens": 3,
-                "messages": [{"role": "user", "content": text}],
-            }
-            for number, turn, text in (
-                (1, 2, "Do not push to main"),
-                (2, 4, "Do not push to main"),
-                (3, 6, "cutover is on Friday"),
-            )
-        ]
+        contexts = [{"conversation_id": "small", "compaction": number, "turn": turn, "tokens": 3,
+                     "messages": [{"role": "user", "content": text}]}
+                    for number, turn, text in ((1, 2, "Do not push to main"), (2, 4, "Do not push to main"),
+                                               (3, 6, "cutover is on Friday"))]
         decisions = decide_items([small_fixture()], contexts, True)
         result = summarize(
-            [small_fixture()], contexts, decisions, {"context_limit": 70, "max_new_tokens": 8, "margin": 2}
-        )
+            [small_fixture()], contexts, decisions, {"context_limit": 70, "max_new_tokens": 8, "margin": 2})
         lost = {one["item"]: (one["lost_at"], one["first"], one["verdicts"]) for one in result["lost"]}
         self.assertEqual(lost["small-1"], (3, 1, ["verbatim", "verbatim", "absent"]))
         self.assertEqual(lost["small-4"], (3, 3, ["contradicted"]))
         self.assertEqual(result["lost"][0]["item"], "small-4")  # contradicted first
 
     def test_an_item_stated_after_the_last_compaction_is_named_and_not_counted(self):
-        contexts = [
-            {
-                "conversation_id": "small",
-                "compaction": 1,
-                "turn": 3,
-                "tokens": 3,
-                "messages": [{"role": "user", "content": "x"}],
-            }
-        ]
+        contexts = [{"conversation_id": "small", "compaction": 1, "turn": 3, "tokens": 3,
+                     "messages": [{"role": "user", "content": "x"}]}]
         decisions = decide_items([small_fixture()], contexts, True)
         result = summarize(
-            [small_fixture()], contexts, decisions, {"context_limit": 70, "max_new_tokens": 8, "margin": 2}
-        )
+            [small_fixture()], contexts, decisions, {"context_limit": 70, "max_new_tokens": 8, "margin": 2})
         self.assertEqual(result["never_checked"], ["small-3", "small-4"])
         self.assertEqual(len(decisions), 2)
 
     def test_difficulties_are_counted_apart(self):
-        contexts = [
-            {
-                "conversation_id": "small",
-                "compaction": 1,
-                "turn": 9,
-                "tokens": 3,
-                "messages": [{"role": "user", "content": "cutover is on Friday"}],
-            }
-        ]
+        contexts = [{"conversation_id": "small", "compaction": 1, "turn": 9, "tokens": 3,
+                     "messages": [{"role": "user", "content": "cutover is on Friday"}]}]
         decisions = decide_items([small_fixture()], contexts, True)
         result = summarize(
-            [small_fixture()], contexts, decisions, {"context_limit": 70, "max_new_tokens": 8, "margin": 2}
-        )
+            [small_fixture()], contexts, decisions, {"context_limit": 70, "max_new_tokens": 8, "margin": 2})
         found = {one["tag"]: one for one in result["difficulties"]}
-        self.assertEqual(
-            found["uncued-correction"],
-            {"tag": "uncued-correction", "kept": 0, "decisions": 1, "unknown": 0, "contradicted": 1},
-        )
+        self.assertEqual(found["uncued-correction"],
+                         {"tag": "uncued-correction", "kept": 0, "decisions": 1, "unknown": 0, "contradicted": 1})
         self.assertEqual(found["hedge"]["decisions"], 0)
 
 

@@ -5,35 +5,19 @@ import tempfile
 import unittest
 from pathlib import Path
 
+from base.stats import wilson
 from compaction.comparison import compare_rows, decide, shared_unknown
 from compaction.gates import GATES, build_rows, compliant, contradictions_row, read_gates, retained_row, tokens_row
-from base.stats import wilson
 
 
-def rows(
-    constraint=(71, 80),
-    question=(44, 51),
-    commitment=(96, 103),
-    reference=(58, 61),
-    contradictions=2,
-    unknown=0,
-    p95=900,
-):
+def rows(constraint=(71, 80), question=(44, 51), commitment=(96, 103), reference=(58, 61), contradictions=2, unknown=0,
+         p95=900):
     """The published incumbent's rows, or a change of them."""
-    made = [
-        retained_row(name, *counts, unknown=unknown, gate=GATES[name])
-        for name, counts in (
-            ("constraint", constraint),
-            ("open_question", question),
-            ("commitment", commitment),
-            ("reference", reference),
-        )
-    ]
-    return [
-        *made,
-        contradictions_row(contradictions, 295, unknown, GATES["contradictions"]),
-        tokens_row(800, p95, 20, 1000),
-    ]
+    made = [retained_row(name, *counts, unknown=unknown, gate=GATES[name])
+            for name, counts in (("constraint", constraint), ("open_question", question), ("commitment", commitment),
+                                 ("reference", reference))]
+    return [*made, contradictions_row(contradictions, 295, unknown, GATES["contradictions"]),
+            tokens_row(800, p95, 20, 1000)]
 
 
 def answer(candidate, incumbent, shared=None):
@@ -78,15 +62,8 @@ class Gates(unittest.TestCase):
     def test_the_default_gates_are_the_published_ones(self):
         self.assertEqual(
             GATES,
-            {
-                "constraint": 0.95,
-                "open_question": 0.90,
-                "commitment": 0.95,
-                "reference": 0.98,
-                "contradictions": 0,
-                "prompt_tokens": "budget",
-            },
-        )
+            {"constraint": 0.95, "open_question": 0.90, "commitment": 0.95, "reference": 0.98, "contradictions": 0,
+             "prompt_tokens": "budget"})
 
     def test_unknown_decisions_may_be_contradictions(self):
         self.assertEqual(contradictions_row(0, 50, unknown=1, gate=0)["state"], "undecided")
@@ -103,10 +80,8 @@ class Gates(unittest.TestCase):
         self.assertIs(compliant([{"state": "met"}, {"state": "no gate"}]), True)
 
     def test_retained_means_verbatim_or_supported(self):
-        decisions = [
-            {"class": "constraint", "verdict": verdict, "by": None}
-            for verdict in ("verbatim", "supported", "absent", "contradicted", "unjudged", "opaque")
-        ]
+        decisions = [{"class": "constraint", "verdict": verdict, "by": None}
+                     for verdict in ("verbatim", "supported", "absent", "contradicted", "unjudged", "opaque")]
         row = build_rows(decisions, [{"tokens": 10}], 100)[0]
         self.assertEqual((row["kept"], row["decisions"], row["unknown"]), (2, 6, 2))
         self.assertEqual((row["low"], row["high"]), (2 / 6, 4 / 6))
@@ -130,18 +105,9 @@ class Gates(unittest.TestCase):
             path = Path(folder) / "gates.json"
             path.write_text(json.dumps({"constraint": 0.5, "contradictions": None, "prompt_tokens": 700}))
             self.assertEqual(
-                read_gates(path), GATES | {"constraint": 0.5, "contradictions": None, "prompt_tokens": 700}
-            )
-            for wrong in (
-                {"constraints": 0.5},
-                {"constraint": 95},
-                {"constraint": True},
-                {"contradictions": 0.5},
-                {"contradictions": -1},
-                {"prompt_tokens": "all"},
-                {"prompt_tokens": False},
-                [0.5],
-            ):
+                read_gates(path), GATES | {"constraint": 0.5, "contradictions": None, "prompt_tokens": 700})
+            for wrong in ({"constraints": 0.5}, {"constraint": 95}, {"constraint": True}, {"contradictions": 0.5},
+                          {"contradictions": -1}, {"prompt_tokens": "all"}, {"prompt_tokens": False}, [0.5]):
                 with self.subTest(wrong), self.assertRaises(ValueError):
                     path.write_text(json.dumps(wrong))
                     read_gates(path)
@@ -196,15 +162,13 @@ class Comparing(unittest.TestCase):
 
         found = shared_unknown(
             [unjudged("a"), unjudged("a"), unjudged("b"), {"verdict": "opaque", "key": None, "class": "constraint"}],
-            [unjudged("a"), unjudged("b", "reference")],
-        )
+            [unjudged("a"), unjudged("b", "reference")])
         self.assertEqual((found["constraint"], found["reference"], found["contradictions"]), (1, 0, 2))
 
     def test_a_row_that_only_one_side_has_items_for_is_not_decided(self):
         self.assertEqual(
             answer([retained_row("constraint", 0, 0, gate=0.9)], [retained_row("constraint", 5, 5, gate=0.9)]),
-            "not decided",
-        )
+            "not decided")
 
 
 if __name__ == "__main__":

@@ -4,8 +4,8 @@ import copy
 import unittest
 
 from compaction import compactors
-from compaction.tests.doubles import count_words, small_fixture
 from compaction.growth import BUDGET, grow, smaller_budget, too_few
+from compaction.tests.doubles import count_words, small_fixture
 from strategies import NOTES_HEADER
 
 SMALL = {"context_limit": 70, "max_new_tokens": 8, "margin": 2}  # 60 words available, 30 left after a compaction
@@ -63,14 +63,8 @@ class Growth(unittest.TestCase):
         self.assertEqual(grown(last_two, fixture), [])
 
     def test_what_is_no_request_is_refused_with_its_place(self):
-        for wrong in (
-            None,
-            [],
-            "text",
-            [{"role": "user"}],
-            [{"role": "bot", "content": "x"}],
-            [{"role": "user", "content": 3}],
-        ):
+        for wrong in (None, [], "text", [{"role": "user"}], [{"role": "bot", "content": "x"}],
+                      [{"role": "user", "content": 3}]):
             with self.subTest(wrong=wrong), self.assertRaisesRegex(ValueError, "small: compaction 1 .turn"):
                 grown(lambda history, budget, count: wrong)
 
@@ -161,8 +155,7 @@ class BuiltIn(unittest.TestCase):
 
     def test_the_ledger_gives_up_its_oldest_constraint_last(self):
         lines = [
-            f"- [{name}] word {n} " + "filler " * 5 for n, name in enumerate(["constraint"] * 2 + ["reference"] * 8)
-        ]
+            f"- [{name}] word {n} " + "filler " * 5 for n, name in enumerate(["constraint"] * 2 + ["reference"] * 8)]
         case = {"instructions": "", "current": "q", "history": [], "budget": SMALL | {"context_limit": 110}}
         kept = compactors.fitting(lines, case, "", count_words)
         self.assertEqual(kept[:2], lines[:2])

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import tokenizer
 from base.command import read_json
-from compaction import check, result_file, table
-from compaction.tests.doubles import prepared
-from compaction.fixtures.form import load_fixtures
 from base.own_code import file_hash
+from compaction import check, result_file, table
+from compaction.fixtures.form import load_fixtures
+from compaction.tests.doubles import prepared
 
 RECORDED = ("notes", "ledger")  # both against recent
 AGAIN = "record it again: python -m compaction.check --compactor {} --against recent --record"

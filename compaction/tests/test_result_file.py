@@ -8,10 +8,10 @@ from pathlib import Path
 
 from compaction import result_file
 from compaction.comparison import compare
-from compaction.tests.doubles import small_fixture
 from compaction.gates import GATES
 from compaction.measure import decide_items, summarize
 from compaction.result_file import pack, read_result, unpack
+from compaction.tests.doubles import small_fixture
 
 BUDGET = {"context_limit": 70, "max_new_tokens": 8, "margin": 2}
 SAID = {1: "Do not push to main", 2: "The cutover is on Friday.", 3: "They talked."}
@@ -20,27 +20,12 @@ SAID = {1: "Do not push to main", 2: "The cutover is on Friday.", 3: "They talke
 def result(judge=None, extractive=False, opaque=()):
     """The result of three contexts of the small conversation, with every way in which a decision can come about."""
     contexts = [
-        {
-            "conversation_id": "small",
-            "compaction": number,
-            "turn": 9,
-            "messages": [{"role": "user", "content": text}],
-            "tokens": 5,
-            "opaque": number in opaque,
-        }
-        for number, text in SAID.items()
-    ]
+        {"conversation_id": "small", "compaction": number, "turn": 9, "messages": [{"role": "user", "content": text}],
+         "tokens": 5, "opaque": number in opaque}
+        for number, text in SAID.items()]
     decisions = decide_items([small_fixture()], contexts, extractive, judge)
-    head = {
-        "compactor": {"name": "double"},
-        "budget": BUDGET,
-        "keep_share": None,
-        "gates": GATES,
-        "counter": {},
-        "fixtures": {},
-        "judge": {"identity": "j"},
-        "left_out": {},
-    }
+    head = {"compactor": {"name": "double"}, "budget": BUDGET, "keep_share": None, "gates": GATES, "counter": {},
+            "fixtures": {}, "judge": {"identity": "j"}, "left_out": {}}
     return head | summarize([small_fixture()], contexts, decisions, BUDGET)
 
 
@@ -102,8 +87,7 @@ class Reading(unittest.TestCase):
         for name in result_file.NEEDED:
             wrong.append({"candidate": {key: part for key, part in good.items() if key != name}})
         wrong += [
-            changed("items", value=value) for value in (None, [], {}, ["x"], [{}], [{"item": "i", "verdicts": {}}])
-        ]
+            changed("items", value=value) for value in (None, [], {}, ["x"], [{}], [{"item": "i", "verdicts": {}}])]
         wrong += [changed("items", 0, field, value=3) for field in ("verdicts", "lines", "keys")]
         wrong += [changed("items", 0, "verdicts", value={"first": "verbatim"})]
         wrong += [changed("items", 0, "verdicts", "1", value="fine")]

@@ -2,9 +2,9 @@
 
 import unittest
 
-from compaction.tests.doubles import count_words, small_fixture
 from compaction.growth import grow
 from compaction.summary import HEADER, make_summary
+from compaction.tests.doubles import count_words, small_fixture
 from modelkit.prompts import instruction_region
 
 BUDGET = {"context_limit": 110, "max_new_tokens": 8, "margin": 2}
@@ -27,10 +27,8 @@ class Summary(unittest.TestCase):
         tag = prompts[0].split("between <")[1].split(">")[0]
         self.assertNotIn("push to main", instruction_region(prompts[0], tag))
         self.assertIn("push to main", prompts[0])
-        self.assertEqual(
-            contexts[0]["messages"][0],
-            {"role": "system", "content": f"{HEADER}\n<summary>\nThey must not push.\n</summary>"},
-        )
+        self.assertEqual(contexts[0]["messages"][0],
+                         {"role": "system", "content": f"{HEADER}\n<summary>\nThey must not push.\n</summary>"})
 
     def test_an_earlier_summary_is_summarised_again_and_only_the_new_one_stays(self):
         contexts, prompts = grown("first words", "second words", "third words")

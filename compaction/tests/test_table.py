@@ -16,11 +16,8 @@ def shown(candidate, incumbent=None, success=None):
 
 
 def head(one):
-    return one | {
-        "fixtures": {"conversations": 1, "items": 4},
-        "available_input": 60,
-        "left_out": one["left_out"] or {"unplaced": 0, "unannotated": 0},
-    }
+    return one | {"fixtures": {"conversations": 1, "items": 4}, "available_input": 60,
+                  "left_out": one["left_out"] or {"unplaced": 0, "unannotated": 0}}
 
 
 COPIED = result(extractive=True)

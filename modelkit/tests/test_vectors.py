@@ -114,12 +114,9 @@ class Vectors(unittest.TestCase):
             index = [{"doc": name, "n": n, "text": text, "vec": retrieval.embed(text)}
                      for name, whole in docs for n, text in enumerate(retrieval.chunk_fixed(whole, int(size)))]
             best = [(retrieval.search(index, query)[0][1], doc, answer) for query, doc, answer in entry["cases"]]
-            self.assertEqual({
-                "chunks": len(index),
-                "doc": sum(row["doc"] == doc for row, doc, _ in best),
-                "answer": sum(answer in row["text"] for row, _, answer in best),
-                "chars": sum(len(row["text"]) for row, _, _ in best) // len(best),
-            }, expected)
+            self.assertEqual({"chunks": len(index), "doc": sum(row["doc"] == doc for row, doc, _ in best),
+                              "answer": sum(answer in row["text"] for row, _, answer in best),
+                              "chars": sum(len(row["text"]) for row, _, _ in best) // len(best)}, expected)
 
     def test_retrieval_with_neighbours(self):
         entry = VECTORS["retrieval.with_neighbours"]

@@ -7,47 +7,24 @@ import unittest
 from copy import deepcopy
 from pathlib import Path
 
-from selection.cases import CaseError, check_set, load_cases
 from evaluate import CASES
+from selection.cases import CaseError, check_set, load_cases
 
 SMALL = [
-    {
-        "id": "one",
-        "split": "dev",
-        "kind": "k",
-        "instructions": "Be brief.",
-        "current": "Which one?",
-        "history": [{"user": "We took the red one.", "assistant": "Red, noted."}],
-        "budget": {"context_limit": 100, "max_new_tokens": 20, "margin": 10},
-        "required": ["the red one"],
-        "stale": [],
-    }
+    {"id": "one", "split": "dev", "kind": "k", "instructions": "Be brief.", "current": "Which one?",
+     "history": [{"user": "We took the red one.", "assistant": "Red, noted."}],
+     "budget": {"context_limit": 100, "max_new_tokens": 20, "margin": 10}, "required": ["the red one"], "stale": []}
 ]
 LARGE = {
     "format": 1,
     "histories": {
-        "h": [
-            {
-                "id": "t1",
-                "session": "s",
-                "date": "1 May",
-                "user": "We took the red one.",
-                "assistant": "",
-                "messages": [
-                    {
-                        "role": "assistant",
-                        "content": "",
-                        "tool_calls": [{"id": "c", "type": "function", "function": {"name": "f", "arguments": {}}}],
-                    },
-                    {"role": "tool", "tool_call_id": "c", "content": "took it"},
-                ],
-            },
-        ]
-    },
-    "cases": [
-        {**SMALL[0], "history": "h", "required": [{"turn": "t1", "text": "took it"}]},
-        {**SMALL[0], "id": "two", "history": "h"},
-    ],
+        "h": [{"id": "t1", "session": "s", "date": "1 May", "user": "We took the red one.", "assistant": "",
+               "messages": [
+                   {"role": "assistant", "content": "",
+                    "tool_calls": [{"id": "c", "type": "function", "function": {"name": "f", "arguments": {}}}]},
+                   {"role": "tool", "tool_call_id": "c", "content": "took it"}]}]},
+    "cases": [{**SMALL[0], "history": "h", "required": [{"turn": "t1", "text": "took it"}]},
+              {**SMALL[0], "id": "two", "history": "h"}],
 }
 # what is set (a path of keys and a value, or DELETE), and what the message has to say
 DELETE = object()
@@ -128,16 +105,10 @@ LARGE_MISTAKES = [
     (("histories", "h", 0, "messages", 0, "tool_responses"), [], "unknown field 'tool_responses'"),
     (("histories", "h", 0, "messages", 0, "tool_calls", 0, "id"), 7, "tool_calls cannot be read"),
     (("histories", "h", 0, "messages", 0, "tool_calls", 0, "function", "name"), "\ud83d", "half of a surrogate pair"),
-    (
-        ("histories", "h", 0, "messages", 0, "tool_calls", 0, "function", "arguments", "\udc00"),
-        1,
-        "half of a surrogate pair",
-    ),
-    (
-        ("histories", "h", 0, "messages", 0, "tool_calls", 0, "function", "arguments", "x"),
-        ["\udc00"],
-        "half of a surrogate",
-    ),
+    (("histories", "h", 0, "messages", 0, "tool_calls", 0, "function", "arguments", "\udc00"), 1,
+     "half of a surrogate pair"),
+    (("histories", "h", 0, "messages", 0, "tool_calls", 0, "function", "arguments", "x"), ["\udc00"],
+     "half of a surrogate"),
     (("histories", "h", 0, "messages", 0, "tool_calls", 0, "function", "arguments", "x"), DEEP, "levels deep"),
     (("cases", 0, "required", 0, "text"), "gave it", "occurs in no message of turn 't1'"),
     (("cases", 0, "stale"), [{"turn": "t1", "text": "took"}], "hold one another"),
@@ -172,16 +143,8 @@ class Loader(unittest.TestCase):
         self.assertEqual([case["id"] for case in check_set(LARGE, "p")], ["one", "two"])
 
     def test_a_fact_is_taken_that_the_frame_of_a_note_holds(self):
-        for fact in (
-            "earlier turns",
-            "instructions",
-            "notes",
-            "turn 1",
-            "1",
-            ", assistant]",
-            "Question",
-            "[turn 1, user] ",
-        ):
+        for fact in ("earlier turns", "instructions", "notes", "turn 1", "1", ", assistant]", "Question",
+                     "[turn 1, user] "):
             case = deepcopy(SMALL[0])
             case["history"].append({"user": f"Look: {fact}.", "assistant": ""})
             case.update(instructions="", required=[fact])

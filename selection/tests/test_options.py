@@ -6,8 +6,8 @@ from pathlib import Path
 
 import evaluate
 from base.command import InputError
-from selection.tests.test_retrievers import case, count
 from selection.run import find_selector
+from selection.tests.test_retrievers import case, count
 
 
 class Names(unittest.TestCase):

@@ -158,8 +158,7 @@ class OwnSelectors(unittest.TestCase):
                 self.assertIn(message, row.get("error", ""), name)
                 self.assertNotIn("missing", row)
             self.assertEqual(
-                report["summary"][name], {split: {"cases": 0, "errors": 6} for split in ("dev", "held_out")}
-            )
+                report["summary"][name], {split: {"cases": 0, "errors": 6} for split in ("dev", "held_out")})
         self.assertEqual(report["summary"]["recent"]["dev"]["facts_found"], 2)  # after all that changed the cases
         told = list(complaints(report))
         self.assertEqual(len(told), 12 * len(WRONG))
@@ -189,13 +188,8 @@ class OwnSelectors(unittest.TestCase):
 
     def test_a_file_that_cannot_be_read_is_a_traceback(self):
         for number, (text, message) in enumerate(
-            (
-                ("def f(:", "SyntaxError"),
-                ("import sys; sys.exit()", "SystemExit"),
-                ("1 / 0", "ZeroDivisionError"),
-                ("import nothing_of_this_name", "ModuleNotFoundError"),
-                ("f = 7", "has no function 'f'"),
-            )
+            (("def f(:", "SyntaxError"), ("import sys; sys.exit()", "SystemExit"), ("1 / 0", "ZeroDivisionError"),
+             ("import nothing_of_this_name", "ModuleNotFoundError"), ("f = 7", "has no function 'f'"))
         ):
             broken = Path(self.folder.name, f"broken{number}.py")
             broken.write_text(text, encoding="utf-8")

@@ -1,8 +1,8 @@
 import copy
 import unittest
 
-from selection import retrievers
 from modelkit.retrieval import cosine, embed
+from selection import retrievers
 from selection.retrievers import SELECTORS
 
 

@@ -10,41 +10,24 @@ from copy import deepcopy
 from pathlib import Path
 from unittest import mock
 
-from selection import run as run_cases
 from base.command import InputError
 from evaluate import grade, main, run
+from selection import run as run_cases
 from selection.explain import explain, one_line
 from test_evaluate import needs_tokenizer
 
 
 def shared_set(folder, histories=3, questions=4):
     """A case set of the larger form in a file: questions that share histories."""
-    turns = {
-        f"h{number}": [
-            {
-                "id": f"t{turn}",
-                "user": f"Item {turn} of list {number} is at place {turn * 7}.",
-                "assistant": f"Place {turn * 7}.",
-            }
-            for turn in range(30)
-        ]
-        for number in range(histories)
-    }
-    cases = [
-        {
-            "id": f"{name}-{turn}",
-            "split": "dev",
-            "kind": "lookup",
-            "instructions": "",
-            "history": name,
-            "current": f"Where is item {turn}?",
-            "budget": {"context_limit": 200, "max_new_tokens": 20, "margin": 0},
-            "required": [{"turn": f"t{turn}", "text": f"Item {turn}"}],
-            "stale": [],
-        }
-        for turn in range(questions)
-        for name in turns
-    ]
+    turns = {f"h{number}": [{"id": f"t{turn}", "user": f"Item {turn} of list {number} is at place {turn * 7}.",
+                             "assistant": f"Place {turn * 7}."}
+                            for turn in range(30)]
+             for number in range(histories)}
+    cases = [{"id": f"{name}-{turn}", "split": "dev", "kind": "lookup", "instructions": "", "history": name,
+              "current": f"Where is item {turn}?", "budget": {"context_limit": 200, "max_new_tokens": 20, "margin": 0},
+              "required": [{"turn": f"t{turn}", "text": f"Item {turn}"}], "stale": []}
+             for turn in range(questions)
+             for name in turns]
     path = Path(folder, "shared.json")
     path.write_text(json.dumps({"format": 1, "histories": turns, "cases": cases}), encoding="utf-8")
     return path
@@ -77,19 +60,12 @@ class ManyCases(unittest.TestCase):
 
     def test_a_control_token_in_a_tool_call_is_run(self):
         call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": {"x": [{"y": "z"}]}}}
-        messages = [
-            {"role": "assistant", "content": "", "tool_calls": [call]},
-            {"role": "tool", "tool_call_id": "c", "name": "f", "content": "found"},
-        ]
+        messages = [{"role": "assistant", "content": "", "tool_calls": [call]},
+                    {"role": "tool", "tool_call_id": "c", "name": "f", "content": "found"}]
         token = '<|"|>'  # with quotation marks, which JSON escapes
-        for keys in (
-            (0, "content"),
-            (1, "content"),
-            (1, "name"),
-            (0, "tool_calls", 0, "function", "name"),
-            (0, "tool_calls", 0, "function", "arguments", "x", 0, "y"),
-            (0, "tool_calls", 0, "function", "arguments", token),
-        ):
+        for keys in ((0, "content"), (1, "content"), (1, "name"), (0, "tool_calls", 0, "function", "name"),
+                     (0, "tool_calls", 0, "function", "arguments", "x", 0, "y"),
+                     (0, "tool_calls", 0, "function", "arguments", token)):
             value = json.loads(self.path.read_text(encoding="utf-8"))
             turn = value["histories"]["h1"][4]
             turn["messages"] = place = deepcopy(messages)
@@ -165,14 +141,10 @@ class Explained(unittest.TestCase):
         with contextlib.redirect_stdout(io.StringIO()) as out:
             self.assertEqual(main(["--explain", "dev-spread"]), 0)
         text = out.getvalue()
-        for line in (
-            "turn 0  - not reached: turn 1 did not fit and ended the walk",
-            "turn 1  - does not fit: costs 310",
-            "turn 3  - shares no word with the question",
-            "turn 2  + taken",
-            "missing: 400 days of history",
-            "note    - [turn 1, user] Audit exports must cover 400 days of history.",
-        ):
+        for line in ("turn 0  - not reached: turn 1 did not fit and ended the walk",
+                     "turn 1  - does not fit: costs 310", "turn 3  - shares no word with the question",
+                     "turn 2  + taken", "missing: 400 days of history",
+                     "note    - [turn 1, user] Audit exports must cover 400 days of history."):
             self.assertIn(line, text)
 
     def test_an_id_takes_several_lines(self):

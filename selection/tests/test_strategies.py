@@ -47,8 +47,7 @@ class Rules(unittest.TestCase):
         call = {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "ls", "arguments": {}}}]}
         case["history"][0]["messages"] = [call, {"role": "tool", "content": "a b"}]
         self.assertEqual(
-            [message["role"] for message in render(case, [0])][1:-1], ["user", "assistant", "tool", "assistant"]
-        )
+            [message["role"] for message in render(case, [0])][1:-1], ["user", "assistant", "tool", "assistant"])
 
 
 class LongestEnd(unittest.TestCase):

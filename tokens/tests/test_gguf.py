@@ -183,17 +183,14 @@ class Rebuild(unittest.TestCase):
 
     def test_what_is_no_vocabulary_is_refused_with_the_reason(self):
         huge = gguf({})[:16] + struct.pack("<Q", 1) + text("k") + struct.pack("<IIQ", 9, 4, 1 << 62)
-        cases = [
-            (b"PK\x03\x04" + bytes(99), "does not start with GGUF"),
-            (gguf(SMALL, version=1), "version 1"),
-            (gguf({"a": 1}), "no tokenizer.ggml.tokens"),
-            (gguf({**SMALL, "tokenizer.ggml.merges": ["ab"]}), "'ab' is no pair"),
-            (gguf({**SMALL, "tokenizer.ggml.token_type": [3] * 10}), "cannot|not of the kind"),
-            (gguf({**SMALL, "tokenizer.ggml.tokens": 5}), "not of the kind"),
-            (gguf({"k": "x"})[:33] + b"\xff\xff\xff\xff", "unknown type|ends at byte"),
-            (huge, "ends at byte|cannot be read"),
-            (gguf({"k": "\u00e9"}).replace("\u00e9".encode(), b"\xff\xff"), "cannot be read"),
-        ]
+        cases = [(b"PK\x03\x04" + bytes(99), "does not start with GGUF"), (gguf(SMALL, version=1), "version 1"),
+                 (gguf({"a": 1}), "no tokenizer.ggml.tokens"),
+                 (gguf({**SMALL, "tokenizer.ggml.merges": ["ab"]}), "'ab' is no pair"),
+                 (gguf({**SMALL, "tokenizer.ggml.token_type": [3] * 10}), "cannot|not of the kind"),
+                 (gguf({**SMALL, "tokenizer.ggml.tokens": 5}), "not of the kind"),
+                 (gguf({"k": "x"})[:33] + b"\xff\xff\xff\xff", "unknown type|ends at byte"),
+                 (huge, "ends at byte|cannot be read"),
+                 (gguf({"k": "\u00e9"}).replace("\u00e9".encode(), b"\xff\xff"), "cannot be read")]
         for data, reason in cases:
             with self.subTest(reason):
                 self.assertRaisesRegex(GgufError, reason, tokenizer_json, data)
@@ -211,11 +208,9 @@ class Real(unittest.TestCase):
         value = json.loads(data)
         added = {token["id"] for token in value["added_tokens"]}
         tokens = list(value["model"]["vocab"])
-        metadata = {
-            "tokenizer.ggml.tokens": tokens,
-            "tokenizer.ggml.token_type": [3 if number in added else 1 for number in range(len(tokens))],
-            "tokenizer.ggml.merges": [" ".join(merge) for merge in value["model"]["merges"]],
-        }
+        metadata = {"tokenizer.ggml.tokens": tokens,
+                    "tokenizer.ggml.token_type": [3 if number in added else 1 for number in range(len(tokens))],
+                    "tokenizer.ggml.merges": [" ".join(merge) for merge in value["model"]["merges"]]}
         self.assertEqual(hashlib.sha256(tokenizer_json(gguf(metadata))).digest(), hashlib.sha256(data).digest())
 
     def test_the_published_packages_carry_the_pinned_files(self):

@@ -11,12 +11,12 @@ from pathlib import Path
 from unittest import mock
 
 import prepare
-from tokens import sources
 from base.command import InputError, dump
+from tokens import sources
 from tokens.pin import pin
 from tokens.sources import Hub, SourceError
-from tokens.tests.test_prepare import CONTENTS, ROOT, manifest_of, quiet
 from tokens.tests.test_index import Packages, package, reply, source_archive, wheel
+from tokens.tests.test_prepare import CONTENTS, ROOT, manifest_of, quiet
 
 COMMIT = "0" * 40
 REPO = f"/stand/in/resolve/{COMMIT}/"
@@ -27,20 +27,15 @@ def hub_pages(files, card=None, commit=COMMIT):
     """What a stand-in hub answers for a model's files, its metadata included."""
     listed = []
     for name, data in files.items():
-        entry = {
-            "rfilename": name,
-            "size": len(data),
-            "blobId": hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest(),
-        }
+        entry = {"rfilename": name, "size": len(data),
+                 "blobId": hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()}
         if name == "tokenizer.json":
             entry["lfs"] = {"sha256": hashlib.sha256(data).hexdigest(), "size": len(data), "pointerSize": 1}
         listed.append(entry)
     info = {"id": "stand/in", "sha": commit, "siblings": listed, "cardData": card or {}}
     pages = {REPO + name: (200, "application/octet-stream", data) for name, data in files.items()}
-    return {
-        **pages,
-        f"/api/models/stand/in/revision/{COMMIT}?blobs=true": (200, "application/json", json.dumps(info).encode()),
-    }
+    return {**pages,
+            f"/api/models/stand/in/revision/{COMMIT}?blobs=true": (200, "application/json", json.dumps(info).encode())}
 
 
 class Command(Packages):
@@ -113,15 +108,11 @@ class WholeRuns(Command):
         def cut(handler):
             reply(handler, 200, "application/json", TOKENIZER[:99], length=len(TOKENIZER))
 
-        cases = [
-            ({path: (200, "text/html", b"<h1>Sign in</h1>")}, "gave 16 bytes instead of the pinned 13,000"),
-            ({path: (200, "application/json", b"x" * len(TOKENIZER))}, "gave other bytes"),
-            ({path: (200, "application/json", b"x" * 99_999)}, "more than the pinned 13,000 bytes"),
-            ({path: (401, "text/html", b"")}, "HTTP 401.*hf auth login"),
-            ({path: (503, "text/html", b"")}, "HTTP 503"),
-            ({}, "HTTP 404"),
-            ({path: cut}, "RemoteProtocolError"),
-        ]
+        cases = [({path: (200, "text/html", b"<h1>Sign in</h1>")}, "gave 16 bytes instead of the pinned 13,000"),
+                 ({path: (200, "application/json", b"x" * len(TOKENIZER))}, "gave other bytes"),
+                 ({path: (200, "application/json", b"x" * 99_999)}, "more than the pinned 13,000 bytes"),
+                 ({path: (401, "text/html", b"")}, "HTTP 401.*hf auth login"),
+                 ({path: (503, "text/html", b"")}, "HTTP 503"), ({}, "HTTP 404"), ({path: cut}, "RemoteProtocolError")]
         for pages, reason in cases:
             with self.subTest(reason):
                 done = self.run_prepare(hub=self.serve(pages).url)
@@ -132,10 +123,8 @@ class WholeRuns(Command):
     def test_an_offline_setting_of_the_hub_is_respected(self):
         self.write_manifest()
         server = self.serve(hub_pages(CONTENTS))
-        self.assertIn(
-            "Hugging Face hub: switched off by HF_HUB_OFFLINE",
-            self.run_prepare(hub=server.url, HF_HUB_OFFLINE="1").stderr,
-        )
+        self.assertIn("Hugging Face hub: switched off by HF_HUB_OFFLINE",
+                      self.run_prepare(hub=server.url, HF_HUB_OFFLINE="1").stderr)
         self.assertEqual(server.asked, [])
 
     def test_killed_in_the_middle_of_a_download_leaves_nothing(self):
@@ -268,13 +257,9 @@ class Pinning(Command):
 
     def test_a_pin_that_could_not_be_read_or_written_puts_files_in_place(self):
         place = self.give(tokenizer__json=TOKENIZER, chat_template__jinja=b"plain")
-        for model, path, reason in (
-            ("", self.path, "'' is no name"),
-            (" ", self.path, "is no name"),
-            ("a\nb", self.path, "is no name"),
-            ("\udcff", self.path, "is no name"),
-            ("a/b", self.here / "nowhere" / "m.json", "there is no folder"),
-        ):
+        for model, path, reason in (("", self.path, "'' is no name"), (" ", self.path, "is no name"),
+                                    ("a\nb", self.path, "is no name"), ("\udcff", self.path, "is no name"),
+                                    ("a/b", self.here / "nowhere" / "m.json", "there is no folder")):
             self.assertRaisesRegex(InputError, reason, prepare.pin_model, model, None, path, place)
         self.assertFalse(self.target.exists())
 
@@ -285,17 +270,15 @@ class Pinning(Command):
                 self.assertRaisesRegex(InputError, "no full commit hash", pin, "a/b", revision, self.here)
 
     def test_files_that_cannot_be_pinned_are_refused(self):
-        cases = [
-            ({"chat_template__jinja": b"x"}, "no tokenizer.json there"),
-            ({"tokenizer__json": b"<html>"}, "tokenizer.json is not JSON"),
-            ({"tokenizer__json": {"model": 1}}, "no tokenizers file"),
-            ({"tokenizer__json": TOKENIZER, "chat_template__jinja": b"\xff"}, "not UTF-8 at byte 0"),
-            ({"chat_template__jinja": b" \n"}, "is empty"),
-            ({"chat_template__jinja": b"{{ bos_token }}"}, "add the tokenizer_config.json that says what it is"),
-            ({"tokenizer_config__json": {"bos_token": 5}}, "bos_token is 5, not a text"),
-            ({"tokenizer_config__json": b"["}, "tokenizer_config.json is not JSON"),
-            ({"tokenizer_config__json": []}, "not a JSON object"),
-        ]
+        cases = [({"chat_template__jinja": b"x"}, "no tokenizer.json there"),
+                 ({"tokenizer__json": b"<html>"}, "tokenizer.json is not JSON"),
+                 ({"tokenizer__json": {"model": 1}}, "no tokenizers file"),
+                 ({"tokenizer__json": TOKENIZER, "chat_template__jinja": b"\xff"}, "not UTF-8 at byte 0"),
+                 ({"chat_template__jinja": b" \n"}, "is empty"),
+                 ({"chat_template__jinja": b"{{ bos_token }}"}, "add the tokenizer_config.json that says what it is"),
+                 ({"tokenizer_config__json": {"bos_token": 5}}, "bos_token is 5, not a text"),
+                 ({"tokenizer_config__json": b"["}, "tokenizer_config.json is not JSON"),
+                 ({"tokenizer_config__json": []}, "not a JSON object")]
         for files, reason in cases:
             with self.subTest(reason):
                 self.assertRaisesRegex(InputError, reason, pin, "a/b", None, self.give(**files))

@@ -107,8 +107,7 @@ class Packages(Folder):
 
     def fetch(self, **settings):
         return Index(self.packages, {name.replace("_", "-"): text for name, text in settings.items()}).fetch(
-            "chat_template.jinja"
-        )
+            "chat_template.jinja")
 
     def refused(self, **settings):
         with self.assertRaises(SourceError) as caught:
@@ -184,13 +183,10 @@ class Refusals(Packages):
             self.assertIn("cannot be read", self.refused(index_url=self.index().url + "/simple"))
 
     def test_every_other_answer_is_one_phrase(self):
-        answers = [
-            ((404, "text/html", b""), "HTTP 404"),
-            ((401, "text/html", b""), "HTTP 401 .*credentials"),
-            ((200, "text/html", b"<h1>Sign in</h1>"), "does not list"),
-            ((200, "application/json", b"{"), "no list of files"),
-            ((200, "application/json", b"[]"), "no list of files"),
-        ]
+        answers = [((404, "text/html", b""), "HTTP 404"), ((401, "text/html", b""), "HTTP 401 .*credentials"),
+                   ((200, "text/html", b"<h1>Sign in</h1>"), "does not list"),
+                   ((200, "application/json", b"{"), "no list of files"),
+                   ((200, "application/json", b"[]"), "no list of files")]
         for answer, reason in answers:
             with self.subTest(answer):
                 self.assertRegex(self.refused(index_url=self.serve({"/pkg/": answer}).url), reason)
@@ -217,17 +213,14 @@ class Settings(Packages):
 
     def test_the_environment_overrules_a_command_which_overrules_the_global_section(self):
         config = (
-            "[global]\nquiet = 2\nindex-url = http://a/\ntimeout = 7\ntrusted-host = b\n  c\n[install]\ntimeout = 8\n"
-        )
+            "[global]\nquiet = 2\nindex-url = http://a/\ntimeout = 7\ntrusted-host = b\n  c\n[install]\ntimeout = 8\n")
         found = self.pip(config, PIP_INDEX_URL="http://d/%40", PIP_CERT="")
         self.assertEqual((found["index-url"], found["timeout"]), ("http://d/%40", "8"))
         self.assertEqual(pip_settings.many(found, "trusted-host"), ["b", "c"])
 
     def test_without_an_index_url_it_is_the_default_that_pips_help_prints(self):
-        printed = {
-            "config": "global.timeout='1'\n",
-            "download": "  -i, --index-url <url>  Base (default https://x/y). T",
-        }
+        printed = {"config": "global.timeout='1'\n",
+                   "download": "  -i, --index-url <url>  Base (default https://x/y). T"}
         with mock.patch("tokens.pip_settings.run_pip", lambda command, *_: printed[command]):
             self.assertEqual(pip_settings.read_settings(), {"timeout": "1", "index-url": "https://x/y"})
 

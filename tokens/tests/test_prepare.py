@@ -144,8 +144,7 @@ class Disk(Folder):
     def test_a_folder_that_cannot_be_made_is_one_line(self):
         self.target.write_bytes(b"a file in its place")
         self.assertRegex(
-            self.refused({"one": CONTENTS.get}), "cannot be written: .*; put that right, or name another folder"
-        )
+            self.refused({"one": CONTENTS.get}), "cannot be written: .*; put that right, or name another folder")
 
     @unittest.skipIf(not hasattr(os, "geteuid") or os.geteuid() == 0, "the system's owner may write anywhere")
     def test_a_folder_that_may_not_be_written_is_one_line(self):
@@ -233,13 +232,9 @@ class Manifests(Folder):
         entry = good["files"]["tokenizer.json"]
         files = good["files"]
         cases = [
-            ([], "JSON object"),
-            ({**good, "model": 1}, "'model'"),
-            ({**good, "model": "a\nb"}, "'model'"),
-            ({**good, "model": "\ud800"}, "'model'"),
-            ({**good, "revision": 1}, "'revision'"),
-            ({**good, "revision": "\x1b[2J"}, "'revision'"),
-            ({**good, "eos_token": None}, "'_token'"),
+            ([], "JSON object"), ({**good, "model": 1}, "'model'"), ({**good, "model": "a\nb"}, "'model'"),
+            ({**good, "model": "\ud800"}, "'model'"), ({**good, "revision": 1}, "'revision'"),
+            ({**good, "revision": "\x1b[2J"}, "'revision'"), ({**good, "eos_token": None}, "'_token'"),
             ({**good, "files": {"../x": entry}}, "'files'"),
             ({**good, "files": {**files, "more.json": entry}}, "'files'"),
             ({**good, "files": {**files, "tokenizer.json": {**entry, "bytes": True}}}, "'bytes'"),
@@ -247,8 +242,7 @@ class Manifests(Folder):
             ({**good, "files": {**files, "tokenizer.json": {**entry, "sha256": "F" * 64}}}, "'sha256'"),
             ({**good, "packages": []}, "'packages'"),
             ({**good, "packages": {"tokenizer.json": {"project": "x"}}}, "'packages'"),
-            ({**good, "packages": {"x": dict.fromkeys(("project", "archive", "sha256", "member"), [])}}, "'packages'"),
-        ]
+            ({**good, "packages": {"x": dict.fromkeys(("project", "archive", "sha256", "member"), [])}}, "'packages'")]
         for value, problem in cases:
             with self.subTest(problem=problem, value=value):
                 path.write_text(json.dumps(value), encoding="utf-8")

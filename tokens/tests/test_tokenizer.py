@@ -18,10 +18,8 @@ MANIFEST = {
     "model": "made/up",
     "revision": "0" * 40,
     "bos_token": "<s>",
-    "files": {
-        "chat_template.jinja": {"bytes": 1, "sha256": "1" * 64},
-        "tokenizer.json": {"bytes": 1, "sha256": "2" * 64},
-    },
+    "files": {"chat_template.jinja": {"bytes": 1, "sha256": "1" * 64},
+              "tokenizer.json": {"bytes": 1, "sha256": "2" * 64}},
 }
 PLAIN = "{{ bos_token }}{% for m in messages %}<|im|>{{ m.role }}\n{{ m.content | trim }}<|end|>\n{% endfor %}<|im|>assistant\n"
 # Templates that no sum of messages describes, each in the way its name says.
@@ -34,11 +32,9 @@ UNSUMMABLE = {
         "{% endif %}{% endfor %}"
     ),
     "the last user message is written in another way": PLAIN.replace(
-        "{{ m.content | trim }}", "{% if loop.last %}now: {% endif %}{{ m.content | trim }}"
-    ),
+        "{{ m.content | trim }}", "{% if loop.last %}now: {% endif %}{{ m.content | trim }}"),
     "old messages are cut": PLAIN.replace(
-        "{{ m.content | trim }}", "{{ m.content[:3] if loop.revindex > 4 else m.content }}"
-    ),
+        "{{ m.content | trim }}", "{{ m.content[:3] if loop.revindex > 4 else m.content }}"),
     "nothing stands between messages": "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}assistant:",
     "only some white space is stripped": PLAIN.replace("m.content | trim", "m.content.strip(' ')"),
     "contents are written twice": PLAIN.replace("{{ m.content | trim }}", "{{ m.content }}{{ m.content }}"),
@@ -52,22 +48,18 @@ UNSUMMABLE = {
 ACTS_ON_TEXT = {
     "thoughts before </think> are cut": PLAIN.replace(
         "{{ m.content | trim }}",
-        "{{ (m.content.split('</think>')[-1] if m.role == 'assistant' else m.content) | trim }}",
-    ),
+        "{{ (m.content.split('</think>')[-1] if m.role == 'assistant' else m.content) | trim }}"),
     "a text that is <done> ends the conversation": PLAIN.replace(
-        "{% for", "{% if messages[-1].content.strip() == '<done>' %}no more{% endif %}{% for"
-    ),
+        "{% for", "{% if messages[-1].content.strip() == '<done>' %}no more{% endif %}{% for"),
     "thoughts behind the last question that is no </tool> are kept": PLAIN.replace(
         "{% for m",
         "{% set ns = namespace(last=0) %}{% for m in messages %}{% if m.role == 'user' and '</tool>' not in m.content %}"
         "{% set ns.last = loop.index0 %}{% endif %}{% endfor %}{% for m",
     ).replace("{{ m.content", "{{ 'thought: ' if loop.index0 > ns.last }}{{ m.content"),
     "a mark in {% generation %} is [cut]": PLAIN.replace(
-        "{{ m.content | trim }}", "{% generation %}{{ m.content | replace('[cut]', '') | trim }}{% endgeneration %}"
-    ),
+        "{{ m.content | trim }}", "{% generation %}{{ m.content | replace('[cut]', '') | trim }}{% endgeneration %}"),
     "a {mark} stands in a variable": PLAIN.replace("{% for", "{% set mark = '{mark}' %}{% for", 1).replace(
-        "{{ m.content | trim }}", "{{ 'x' if mark in m.content }}{{ m.content | trim }}"
-    ),
+        "{{ m.content | trim }}", "{{ 'x' if mark in m.content }}{{ m.content | trim }}"),
 }
 
 
@@ -95,43 +87,9 @@ def requests_of(seed, texts, number):
 def random_texts(seed, number):
     """Texts with what tokenizers and templates trip over."""
     rng = random.Random(seed)
-    pieces = [
-        "word",
-        " ",
-        "  ",
-        "\n",
-        "\r\n",
-        "\n\n\n",
-        "\t",
-        "\u00a0",
-        "\u2028",
-        "\x1c",
-        "é",
-        "e\u0301",
-        "日本",
-        "👩‍💻",
-        "\u200d",
-        "0",
-        "12345",
-        "the",
-        "The",
-        ".",
-        "...",
-        "<",
-        "|",
-        "<|",
-        "|>",
-        "<turn",
-        "{{",
-        "}}",
-        "&amp;",
-        "'",
-        "\u2019s",
-        "user\n",
-        "model\n",
-        "a" * 40,
-        "\ufeff",
-    ]
+    pieces = ["word", " ", "  ", "\n", "\r\n", "\n\n\n", "\t", "\u00a0", "\u2028", "\x1c", "é", "e\u0301", "日本", "👩‍💻",
+              "\u200d", "0", "12345", "the", "The", ".", "...", "<", "|", "<|", "|>", "<turn", "{{", "}}", "&amp;", "'",
+              "\u2019s", "user\n", "model\n", "a" * 40, "\ufeff"]
     return ["".join(rng.choices(pieces, k=rng.choice((0, 1, 2, 4, 9, 40)))) for _ in range(number)]
 
 
@@ -171,8 +129,7 @@ class Sums(unittest.TestCase):
 
     def test_fields_in_another_order_are_taken_for_the_same_call(self):
         template = PLAIN.replace(
-            "{{ m.content", "{% for c in m.tool_calls %}{{ c.function.arguments | first }}{% endfor %}{{ m.content"
-        )
+            "{{ m.content", "{% for c in m.tool_calls %}{{ c.function.arguments | first }}{% endfor %}{{ m.content")
         count, totals = Counter(small_tokenizer(), template, MANIFEST), []
         for names in ("a", "long"), ("long", "a"):
             call = {"function": {"name": "f", "arguments": dict.fromkeys(names, 1)}}
@@ -185,11 +142,8 @@ class Sums(unittest.TestCase):
     def test_a_control_token_in_a_content_makes_the_sum_wrong(self):
         count = Counter(small_tokenizer(), PLAIN, MANIFEST)
         for text in ("<|im|>", " a <|end|> \n<|im|>user", "<s>"):
-            messages = [
-                {"role": "user", "content": text},
-                {"role": "assistant", "content": text},
-                {"role": "user", "content": "x"},
-            ]
+            messages = [{"role": "user", "content": text}, {"role": "assistant", "content": text},
+                        {"role": "user", "content": "x"}]
             self.assertEqual(count(messages), count.full(messages))
         self.assertEqual(count.control_token("b<|end|>c<|im|>"), "<|end|>")
         self.assertIsNone(count.control_token("<|end"))
@@ -232,12 +186,10 @@ class Sums(unittest.TestCase):
         with mock.patch("tokens.token_sum.LIMIT", 1000):
             for number in range(50):
                 count(
-                    [{"role": "system", "content": f"{number}" * 20}, {"role": "user", "content": f"{number} " * 100}]
-                )
+                    [{"role": "system", "content": f"{number}" * 20}, {"role": "user", "content": f"{number} " * 100}])
                 call = {"function": {"name": "f", "arguments": {"x": f"{number}" * 100}}}
                 count.part(
-                    [[{"role": "user", "content": "x"}, {"role": "assistant", "content": "", "tool_calls": [call]}]]
-                )
+                    [[{"role": "user", "content": "x"}, {"role": "assistant", "content": "", "tool_calls": [call]}]])
         self.assertLess(len(count._sum._plain) + len(count._sum._runs) + len(count._sum._heads), 30)
 
     def test_a_template_that_is_none_is_a_traceback(self):
@@ -261,29 +213,18 @@ class PinnedModel(unittest.TestCase):
         count, rng = counter(), random.Random(11)
         texts = random_texts(11, 60)
         tools = [
-            {
-                "type": "function",
-                "function": {
-                    "name": "ls",
-                    "description": "list",
-                    "parameters": {
-                        "type": "object",
-                        "properties": {"path": {"type": "string", "description": "where"}},
-                        "required": ["path"],
-                    },
-                },
-            }
-        ]
+            {"type": "function",
+             "function": {
+                 "name": "ls", "description": "list",
+                 "parameters": {"type": "object", "properties": {"path": {"type": "string", "description": "where"}},
+                                "required": ["path"]}}}]
         for _ in range(200):
             messages = []
             for _ in range(rng.choice((1, 3, 6))):
                 messages.append({"role": "user", "content": rng.choice(texts)})
                 for _ in range(rng.choice((0, 1, 2))):
-                    call = {
-                        "id": "c1",
-                        "type": "function",
-                        "function": {"name": "ls", "arguments": {"path": rng.choice(texts), "n": [1, None, True]}},
-                    }
+                    call = {"id": "c1", "type": "function",
+                            "function": {"name": "ls", "arguments": {"path": rng.choice(texts), "n": [1, None, True]}}}
                     messages.append({"role": "assistant", "content": rng.choice(texts), "tool_calls": [call]})
                     if rng.random() < 0.8:
                         messages.append({"role": "tool", "tool_call_id": "c1", "content": rng.choice(texts)})
@@ -296,13 +237,8 @@ class PinnedModel(unittest.TestCase):
     def test_a_request_that_does_not_end_with_a_question_is_summed(self):
         count = counter()
         question, answer = {"role": "user", "content": "Q"}, {"role": "assistant", "content": "A"}
-        for messages in (
-            [answer],
-            [question, answer],
-            [question, answer, answer],
-            [{"role": "system", "content": "S"}],
-            [answer, question],
-        ):
+        for messages in ([answer], [question, answer], [question, answer, answer], [{"role": "system", "content": "S"}],
+                         [answer, question]):
             self.assertEqual(count(messages), count.full(messages), messages)
 
     def test_two_assistant_messages_in_a_row_are_counted_too_high(self):
@@ -314,8 +250,7 @@ class PinnedModel(unittest.TestCase):
 
     def test_the_published_counter_block_is_not_given(self):
         block = json.loads((Path(tokenizer.__file__).parent / "evaluation-result.json").read_text(encoding="utf-8"))[
-            "counter"
-        ]
+            "counter"]
         self.assertEqual(counter().profile(), block)
 
 

@@ -14,10 +14,10 @@ import sys
 from pathlib import Path
 
 from base.command import InputError, run_command
-from workbench.report.sent import read_requests
-from workbench.report.view import comparison_section, evaluation_section
 from base.result_files import read_result
 from base.shown import written_out
+from workbench.report.sent import read_requests
+from workbench.report.view import comparison_section, evaluation_section
 
 TITLES = {"evaluation": "Evaluation", "comparison": "Comparison", "compaction": "Compaction"}
 
@@ -68,21 +68,15 @@ def page(sections):
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent, encoding="utf-8"),
         autoescape=select_autoescape(default=True, default_for_string=True, disabled_extensions=("css",)),
-        trim_blocks=True,
-        extensions=["jinja2.ext.loopcontrols"],
-        undefined=StrictUndefined,
-        finalize=shown,
-    )
+        trim_blocks=True, extensions=["jinja2.ext.loopcontrols"], undefined=StrictUndefined, finalize=shown)
     title = "What reaches the model" if len(sections) != 1 else f"What reaches the model: {sections[0]['name']}"
     return environment.get_template("page.jinja").render(title=title, sections=sections)
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(
-        description=__doc__.splitlines()[0],
-        epilog="example: python -m workbench.report evaluation-result.json > report.html",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0],
+                                     epilog="example: python -m workbench.report evaluation-result.json > report.html",
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results", type=Path, nargs="+", metavar="RESULT", help="a recorded result, JSON")
     parser.add_argument("--markdown", action="store_true", help="a summary for a pull request instead of the page")
     parser.add_argument("--cases", type=Path, metavar="FILE", help="the case set that the results were made from")

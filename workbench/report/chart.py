@@ -1,7 +1,5 @@
 """Place a line chart: points, ticks and marker shapes as numbers for the page's inline SVG.
 
-Run:  not a script; workbench/report/view.py uses it.
-
 A chart is 360 units wide, so that its text stays readable on a telephone. Series differ by dash and marker, not only
 by colour. The horizontal axis is the budget on a logarithmic scale, each budget a tick.
 """
@@ -53,28 +51,15 @@ def chart(title, budgets, series, top=None):
     for number, (name, line) in enumerate(series.items()):
         points = [(x(budget), y(value)) for budget, value in zip(budgets, line) if value is not None]
         lines.append(
-            {
-                "name": name,
-                "number": number % 8,
-                "shape": SHAPES[number % len(SHAPES)],
-                "points": points,
-                "dash": DASHES[number % len(DASHES)],
-                "path": " ".join(f"{'M' if place == 0 else 'L'}{px},{py}" for place, (px, py) in enumerate(points)),
-                "figures": [written(value) for value in line],
-            }
-        )
+            {"name": name, "number": number % 8, "shape": SHAPES[number % len(SHAPES)], "points": points,
+             "dash": DASHES[number % len(DASHES)],
+             "path": " ".join(f"{'M' if place == 0 else 'L'}{px},{py}" for place, (px, py) in enumerate(points)),
+             "figures": [written(value) for value in line]})
     return {
-        "title": title,
-        "width": WIDTH,
-        "height": HEIGHT,
-        "left": LEFT,
-        "right": WIDTH - RIGHT,
-        "bottom": HEIGHT - BOTTOM,
-        "lines": lines,
-        "budgets": [short(budget) for budget in budgets],
+        "title": title, "width": WIDTH, "height": HEIGHT, "left": LEFT, "right": WIDTH - RIGHT,
+        "bottom": HEIGHT - BOTTOM, "lines": lines, "budgets": [short(budget) for budget in budgets],
         "x_ticks": thin([(x(budget), short(budget)) for budget in budgets]),
-        "y_ticks": [(y(value), short(value)) for value in y_values(top, all(isinstance(one, int) for one in values))],
-    }
+        "y_ticks": [(y(value), short(value)) for value in y_values(top, all(isinstance(one, int) for one in values))]}
 
 
 def y_values(top, whole):

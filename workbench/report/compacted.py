@@ -1,7 +1,5 @@
 """Turn a result of compaction.check into what the page and the Markdown summary show.
 
-Run:  not a script; report.py uses it.
-
 The matrix has a row for each item and a cell for each compactor; a cell holds the item's verdict after every
 compaction, and opens to the line of the context that decided it. Unjudged and opaque are no pass and no fail.
 """
@@ -22,24 +20,17 @@ def compaction_section(name, report, shown, only):
     for field in ("rows", "difficulties"):
         if len({len(report[side][field]) for side in sides}) > 1:
             raise InputError(
-                f"{name}: the {field} of candidate and incumbent do not pair up; run compaction.check again"
-            )
+                f"{name}: the {field} of candidate and incumbent do not pair up; run compaction.check again")
     changed = report["comparison"]["changed"] if "comparison" in report else []
     words = literals(report["candidate"])
-    return {
-        "kind": "compaction",
-        "name": name,
-        "identity": identity(report, sides),
-        "decision": decision(report),
-        "columns": [f"{side}: {report[side]['compactor']['name']}" for side in sides],
-        "rows": [row_view(place, report, sides) for place in range(len(report["candidate"]["rows"]))],
-        "difficulties": [
-            difficulty_view(place, report, sides) for place in range(len(report["candidate"]["difficulties"]))
-        ],
-        "changes": [change_text(one) for one in changed],
-        "matrix": items_matrix(report, sides, words, shown, only, {one["item"] for one in changed}),
-        "notes": notes(report, words),
-    }
+    return {"kind": "compaction", "name": name, "identity": identity(report, sides), "decision": decision(report),
+            "columns": [f"{side}: {report[side]['compactor']['name']}" for side in sides],
+            "rows": [row_view(place, report, sides) for place in range(len(report["candidate"]["rows"]))],
+            "difficulties": [
+                difficulty_view(place, report, sides) for place in range(len(report["candidate"]["difficulties"]))],
+            "changes": [change_text(one) for one in changed],
+            "matrix": items_matrix(report, sides, words, shown, only, {one["item"] for one in changed}),
+            "notes": notes(report, words)}
 
 
 def decision(report):
@@ -76,25 +67,16 @@ def row_view(place, report, sides):
     rows = [report[side]["rows"][place] for side in sides]
     changes = {row["row"]: row["change"] for row in report.get("comparison", {}).get("rows", ())}
     cells = [
-        " ".join(filter(None, (table.value(row), table.share(row), table.judged_note(row).strip()))) for row in rows
-    ]
-    return {
-        "name": rows[0]["name"],
-        "cells": cells,
-        "interval": table.interval(rows[0]),
-        "gate": table.gate(rows[0]),
-        "state": rows[0]["state"],
-        "change": changes.get(rows[0]["row"], ""),
-    }
+        " ".join(filter(None, (table.value(row), table.share(row), table.judged_note(row).strip()))) for row in rows]
+    return {"name": rows[0]["name"], "cells": cells, "interval": table.interval(rows[0]), "gate": table.gate(rows[0]),
+            "state": rows[0]["state"], "change": changes.get(rows[0]["row"], "")}
 
 
 def difficulty_view(place, report, sides):
     """One difficulty: decisions kept and contradicted on each side."""
     found = [report[side]["difficulties"][place] for side in sides]
-    return {
-        "tag": found[0]["tag"],
-        "cells": [f"{one['kept']} of {one['decisions']} kept, {one['contradicted']} contradicted" for one in found],
-    }
+    return {"tag": found[0]["tag"],
+            "cells": [f"{one['kept']} of {one['decisions']} kept, {one['contradicted']} contradicted" for one in found]}
 
 
 def change_text(one):
@@ -116,18 +98,12 @@ def items_matrix(report, sides, words, shown, only, changed):
     rows = []
     for name in names[:shown]:
         first = next(iter(trails[name].values()))
-        cells = [
-            item_cell(trails[name].get(side), words.get(name)) | {"strategy": report[side]["compactor"]["name"]}
-            for side in sides
-        ]
+        cells = [item_cell(trails[name].get(side), words.get(name)) | {"strategy": report[side]["compactor"]["name"]}
+                 for side in sides]
         rows.append(
-            {"case": name, "kind": first["class"].replace("_", " "), "split": ", ".join(first["tags"]), "cells": cells}
-        )
-    return {
-        "strategies": [f"{side}: {report[side]['compactor']['name']}" for side in sides],
-        "rows": rows,
-        "left_out": len(names) - len(rows),
-    }
+            {"case": name, "kind": first["class"].replace("_", " "), "split": ", ".join(first["tags"]), "cells": cells})
+    return {"strategies": [f"{side}: {report[side]['compactor']['name']}" for side in sides], "rows": rows,
+            "left_out": len(names) - len(rows)}
 
 
 def lost(trails):
@@ -140,25 +116,18 @@ def item_cell(item, literal):
     """An item as one side has it, or None, as a cell; `lines` has the deciding line of each compaction."""
     blank = {"problem": None, "request": None, "missing": [], "stale": [], "figures": literal or ""}
     if not item:
-        return blank | {
-            "state": "failed",
-            "mark": "×",
-            "text": "not checked",
-            "problem": "stated after the last compaction, or no context of its conversation",
-        }
+        return blank | {"state": "failed", "mark": "×", "text": "not checked",
+                        "problem": "stated after the last compaction, or no context of its conversation"}
     verdicts = list(item["verdicts"].values())
     kept = sum(verdict in ("verbatim", "supported") for verdict in verdicts)
     gone = sum(verdict in ("absent", "contradicted") for verdict in verdicts)
     turned = "contradicted" in verdicts
     state = "complete" if kept == len(verdicts) else "none" if turned or gone and not kept else "part"
     text = f"{kept}/{len(verdicts)}" + "".join(
-        f" {word}" for word in ("contradicted", "unjudged", "opaque") if word in verdicts
-    )
-    lines = [
-        f"compaction {number}: {MARKS[verdict]} {verdict}"
-        + (f": {item['lines'][number]}" if number in item["lines"] else "")
-        for number, verdict in item["verdicts"].items()
-    ]
+        f" {word}" for word in ("contradicted", "unjudged", "opaque") if word in verdicts)
+    lines = [f"compaction {number}: {MARKS[verdict]} {verdict}"
+             + (f": {item['lines'][number]}" if number in item["lines"] else "")
+             for number, verdict in item["verdicts"].items()]
     mark = "!" if turned else {"complete": "●", "part": "◐", "none": "○"}[state]
     return blank | {"state": state, "mark": mark, "text": text, "lines": lines}
 

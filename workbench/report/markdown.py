@@ -36,12 +36,8 @@ def safe(text):
 
 def table(head, rows):
     """A table's lines, an empty one at the end; cells are text that is already safe."""
-    return [
-        f"| {' | '.join(head)} |",
-        f"|{'---|' * len(head)}",
-        *(f"| {' | '.join(map(str, row))} |" for row in rows),
-        "",
-    ]
+    return [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}", *(f"| {' | '.join(map(str, row))} |" for row in rows),
+            ""]
 
 
 def of(part, whole):
@@ -54,64 +50,35 @@ def evaluation(section):
     for level in section["levels"]:
         if level["budget"] is not None:
             lines += [f"### {int(level['budget']):,} input tokens", ""]
-        rows = [
-            [
-                code(row["strategy"]),
-                safe(row["split"]),
-                of(row["facts_found"], row["facts_total"]),
-                of(row["complete_cases"], row["cases"]),
-                *(row[field] if row["cases"] else "–" for field in ("cases_with_stale_facts", "over_budget")),
-                row["errors"],
-                row["mean_input_tokens"] if row["cases"] else "–",
-            ]
-            for row in level["summary"]
-        ]
+        rows = [[code(row["strategy"]), safe(row["split"]), of(row["facts_found"], row["facts_total"]),
+                 of(row["complete_cases"], row["cases"]),
+                 *(row[field] if row["cases"] else "–" for field in ("cases_with_stale_facts", "over_budget")),
+                 row["errors"], row["mean_input_tokens"] if row["cases"] else "–"]
+                for row in level["summary"]]
         lines += table(
-            [
-                "strategy",
-                "split",
-                "facts found",
-                "complete cases",
-                "with stale facts",
-                "over budget",
-                "without a grade",
-                "mean input tokens",
-            ],
-            rows,
-        )
+            ["strategy", "split", "facts found", "complete cases", "with stale facts", "over budget", "without a grade",
+             "mean input tokens"],
+            rows)
     return [*lines, *identity(section)]
 
 
 def comparison(section):
     """The decision, what was lost, and the paired figures."""
     lines = [f"**{safe(section['decision'])}**", ""]
-    for title, items in (
-        ("Not allowed", section["blocking"]),
-        ("Allowed by name", section["allowed"]),
-        ("Allowed, but did not happen", section["unused"]),
-        ("Not graded, so neither found nor lost", section["not_graded"]),
-        ("Gained, or no longer stale", section["gained"]),
-    ):
+    for title, items in (("Not allowed", section["blocking"]), ("Allowed by name", section["allowed"]),
+                         ("Allowed, but did not happen", section["unused"]),
+                         ("Not graded, so neither found nor lost", section["not_graded"]),
+                         ("Gained, or no longer stale", section["gained"])):
         lines += listed(title, [change(item) for item in items])
-    rows = [
-        [
-            code(row["strategy"] + (f" at {row['budget']}" if row["budget"] else "")),
-            row["unit"],
-            of(row["found_recorded"], row["total"]),
-            of(row["found_fresh"], row["total"]),
-            row["gained"],
-            row["lost"],
-            f"{row['mcnemar_p']:.3g}",
-        ]
-        for row in section["rows"]
-    ]
+    rows = [[code(row["strategy"] + (f" at {row['budget']}" if row["budget"] else "")), row["unit"],
+             of(row["found_recorded"], row["total"]), of(row["found_fresh"], row["total"]), row["gained"], row["lost"],
+             f"{row['mcnemar_p']:.3g}"]
+            for row in section["rows"]]
     lines += table(["strategy", "counted", "recorded", "fresh", "gained", "lost", "exact McNemar p"], rows)
     least = section["least"]
-    lines += [
-        f"The least this set could have shown: {least['discordant_pairs']} discordant cases on one side, "
-        f"of {least['cases']} cases.",
-        "",
-    ]
+    lines += [f"The least this set could have shown: {least['discordant_pairs']} discordant cases on one side, "
+              f"of {least['cases']} cases.",
+              ""]
     return [*lines, *identity(section)]
 
 
@@ -140,10 +107,8 @@ def identity(section):
 def compaction(section):
     """The rows with their gates, the decision, and the items that changed."""
     lines = [f"**{safe(section['decision'])}**", ""]
-    lines += table(
-        ["row", *map(code, section["columns"]), "gate"],
-        [[code(row["name"]), *map(safe, row["cells"]), safe(row["gate"])] for row in section["rows"]],
-    )
+    lines += table(["row", *map(code, section["columns"]), "gate"],
+                   [[code(row["name"]), *map(safe, row["cells"]), safe(row["gate"])] for row in section["rows"]])
     lines += listed("Items that changed", [code(text) for text in section["changes"]])
     return [*lines, *identity(section)]
 

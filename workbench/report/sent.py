@@ -1,7 +1,5 @@
 """Make the requests behind a report's rows again, so that the page can show what was selected.
 
-Run:  not a script; report.py uses it.
-
 A request without notes follows from the row's turns; one with notes is selected again by the named rule. Either is
 shown only if it costs exactly the recorded tokens. A selector of the user's own file is never run for a page: what a
 report names is data. Where a request cannot be made again the cell says why.
@@ -11,13 +9,13 @@ import hashlib
 import json
 from pathlib import Path
 
-from selection.cases import load_cases
 from base.command import InputError, progress
+from base.result_files import graded, levels
+from selection.cases import load_cases
 from selection.run import find_selector, with_input
 from strategies import escape, render, turn_messages
 from tokenizer import MANIFEST, TokenizerError, counter
 from workbench.report.view import shown_cases
-from base.result_files import graded, levels
 
 ROOT = Path(__file__).parents[2]
 PAGE_CHARACTERS = 4_000_000  # of requests on one page; the cells after that show their figures
@@ -28,10 +26,8 @@ def read_requests(path, report, given, shown, only):
     """({(budget, strategy, case id): {"messages"} or {"problem"}}, notes for the page) for the cells that are shown."""
     cases_path = find_cases(path, report, given)
     if cases_path is None:
-        return {}, [
-            f"The case set {report['case_set']} that was hashed is not at hand, so cells show figures alone; "
-            "--cases FILE names it."
-        ]
+        return {}, [f"The case set {report['case_set']} that was hashed is not at hand, so cells show figures alone; "
+                    "--cases FILE names it."]
     cases, notes = {case["id"]: case for case in load_cases(cases_path)}, []
     count = counter_of(report, notes)
     found, written = {}, 0
@@ -50,12 +46,10 @@ def shown_rows(report, shown, only):
     rows = []
     for budget, level in levels(report).items():
         names = set(only or shown_cases(level["cases"], shown))
-        rows += [
-            (budget, strategy, row)
-            for strategy, found in level["cases"].items()
-            for row in found
-            if row["case"] in names and graded(row)
-        ]
+        rows += [(budget, strategy, row)
+                 for strategy, found in level["cases"].items()
+                 for row in found
+                 if row["case"] in names and graded(row)]
     return rows
 
 
@@ -94,12 +88,8 @@ def request_view(case, strategy, row, count):
     facts = [fact for fact in case["required"] if fact not in row["missing"]]
     marks = [("found", words) for words in map(words_of, facts)]
     marks += [("stale", words) for words in map(words_of, row["stale_included"])]
-    return {
-        "messages": [
-            {"role": label, "parts": shorten(mark_parts(text_of(message), marks))}
-            for label, message in zip(labels(case, row, messages), messages)
-        ]
-    }
+    return {"messages": [{"role": label, "parts": shorten(mark_parts(text_of(message), marks))}
+                         for label, message in zip(labels(case, row, messages), messages)]}
 
 
 def again(case, strategy, row, count):
@@ -176,9 +166,7 @@ def shorten(parts):
         if part["mark"] or left < 200:
             shown.append(part)
             continue
-        shown += [
-            {"mark": None, "text": text[:KEEP_FRONT]},
-            {"mark": "cut", "text": f" … {left:,} characters not shown … "},
-            {"mark": None, "text": text[-KEEP_BACK:]},
-        ]
+        shown += [{"mark": None, "text": text[:KEEP_FRONT]},
+                  {"mark": "cut", "text": f" … {left:,} characters not shown … "},
+                  {"mark": None, "text": text[-KEEP_BACK:]}]
     return shown

@@ -1,7 +1,5 @@
 """Turn recorded results into what the page and the Markdown summary show: tables, a matrix of cells, charts.
 
-Run:  not a script; report.py uses it.
-
 section  one result file: {"kind", "name", "facts" (what was hashed), and tables, matrices, charts or changes}
 cell     one strategy's grade of one case: {"mark", "text", "state", "missing", "stale", "figures", "request"}
 Marks are shapes and words, so that nothing depends on colour.
@@ -9,21 +7,12 @@ Marks are shapes and words, so that nothing depends on colour.
 
 from collections import Counter
 
-from workbench.report.chart import chart
 from base.result_files import fact_name, graded, levels
+from workbench.report.chart import chart
 
 MARKS = {"complete": "●", "part": "◐", "none": "○", "failed": "×"}
-HASHED = (
-    "case_set",
-    "case_set_sha256",
-    "strategies_sha256",
-    "tokenizer_manifest_sha256",
-    "selectors_sha256",
-    "counter",
-    "grader",
-    "trials",
-    "environment",
-)
+HASHED = ("case_set", "case_set_sha256", "strategies_sha256", "tokenizer_manifest_sha256", "selectors_sha256",
+          "counter", "grader", "trials", "environment")
 
 
 def evaluation_section(name, report, shown, requests=None):
@@ -34,20 +23,11 @@ def evaluation_section(name, report, shown, requests=None):
     """
     found = [(budget, level) for budget, level in levels(report).items()]
     return {
-        "kind": "evaluation",
-        "name": name,
-        "identity": identity(report),
-        "levels": [
-            {
-                "budget": budget,
-                "summary": summary_rows(level["summary"]),
-                "kinds": kind_table(level["cases"]),
-                "matrix": matrix(level["cases"], shown, budget, requests or {}),
-            }
-            for budget, level in found
-        ],
-        "charts": sweep_charts(found) if len(found) > 1 else [],
-    }
+        "kind": "evaluation", "name": name, "identity": identity(report),
+        "levels": [{"budget": budget, "summary": summary_rows(level["summary"]), "kinds": kind_table(level["cases"]),
+                    "matrix": matrix(level["cases"], shown, budget, requests or {})}
+                   for budget, level in found],
+        "charts": sweep_charts(found) if len(found) > 1 else []}
 
 
 def identity(report):
@@ -63,21 +43,11 @@ def identity(report):
 def summary_rows(summary):
     """[{"strategy", "split", figures…}] in the order of the report."""
     empty = dict.fromkeys(
-        (
-            "facts_found",
-            "facts_total",
-            "fact_recall",
-            "complete_cases",
-            "cases_with_stale_facts",
-            "over_budget",
-            "mean_input_tokens",
-        )
-    )
-    return [
-        {"strategy": strategy, "split": split.replace("_", "-"), "errors": 0, **empty, **figures}
-        for strategy, splits in summary.items()
-        for split, figures in splits.items()
-    ]
+        ("facts_found", "facts_total", "fact_recall", "complete_cases", "cases_with_stale_facts", "over_budget",
+         "mean_input_tokens"))
+    return [{"strategy": strategy, "split": split.replace("_", "-"), "errors": 0, **empty, **figures}
+            for strategy, splits in summary.items()
+            for split, figures in splits.items()]
 
 
 def kind_table(cases):
@@ -96,14 +66,9 @@ def tally(rows):
     """Facts found and in all, and what else is counted, over rows that hold a grade."""
     rows = [row for row in rows if graded(row)]
     found, total = (sum(row[field] for row in rows) for field in ("required_found", "required_total"))
-    return {
-        "found": found,
-        "total": total,
-        "recall": found / total if total else None,
-        "stale": sum(bool(row["stale_included"]) for row in rows),
-        "cases": len(rows),
-        "complete": sum(not row["missing"] for row in rows),
-    }
+    return {"found": found, "total": total, "recall": found / total if total else None,
+            "stale": sum(bool(row["stale_included"]) for row in rows), "cases": len(rows),
+            "complete": sum(not row["missing"] for row in rows)}
 
 
 def matrix(cases, shown, budget, requests):
@@ -112,18 +77,10 @@ def matrix(cases, shown, budget, requests):
     rows = []
     for name in shown_cases(cases, shown):
         first = next(iter(by_case[name].values()))
-        cells = [
-            cell(by_case[name].get(strategy), requests.get((budget, strategy, name))) | {"strategy": strategy}
-            for strategy in strategies
-        ]
-        rows.append(
-            {
-                "case": name,
-                "kind": first.get("kind", ""),
-                "split": first.get("split", "").replace("_", "-"),
-                "cells": cells,
-            }
-        )
+        cells = [cell(by_case[name].get(strategy), requests.get((budget, strategy, name))) | {"strategy": strategy}
+                 for strategy in strategies]
+        rows.append({"case": name, "kind": first.get("kind", ""), "split": first.get("split", "").replace("_", "-"),
+                     "cells": cells})
     return {"strategies": strategies, "rows": rows, "left_out": len(by_case) - len(rows)}
 
 
@@ -155,31 +112,16 @@ def cell(row, request):
     """A row of the report as a cell of the matrix."""
     if row is None or not graded(row):
         problem = "not run" if row is None else str(row.get("error", "the selector failed"))
-        return {
-            "state": "failed",
-            "mark": MARKS["failed"],
-            "text": "no grade",
-            "problem": problem,
-            "request": None,
-            "missing": [],
-            "stale": [],
-            "figures": "",
-        }
+        return {"state": "failed", "mark": MARKS["failed"], "text": "no grade", "problem": problem, "request": None,
+                "missing": [], "stale": [], "figures": ""}
     found, total, stale = row["required_found"], row["required_total"], row["stale_included"]
     state = "complete" if found == total else "part" if found else "none"
     text = f"{found}/{total}" + (f" +{len(stale)} stale" if stale else "")
     if not row["within_budget"]:
         text += " over budget"
-    return {
-        "state": state,
-        "mark": MARKS[state],
-        "text": text,
-        "problem": None,
-        "request": request,
-        "missing": [fact_name(fact) for fact in row["missing"]],
-        "stale": [fact_name(fact) for fact in stale],
-        "figures": f"{row['input_tokens']:,} tokens, {turns_text(row['turns'])}, {counted(row['notes'], 'note')}",
-    }
+    return {"state": state, "mark": MARKS[state], "text": text, "problem": None, "request": request,
+            "missing": [fact_name(fact) for fact in row["missing"]], "stale": [fact_name(fact) for fact in stale],
+            "figures": f"{row['input_tokens']:,} tokens, {turns_text(row['turns'])}, {counted(row['notes'], 'note')}"}
 
 
 def counted(number, noun):
@@ -206,31 +148,21 @@ def sweep_charts(found):
             series["recall"].setdefault(strategy, []).append(figures["recall"])
             series["stale"].setdefault(strategy, []).append(figures["stale"])
             series["tokens"].setdefault(strategy, []).append(sum(used) / len(used) if used else None)
-    return [
-        chart("Facts found, share", budgets, series["recall"], top=1.0),
-        chart("Cases with stale facts", budgets, series["stale"]),
-        chart("Mean input tokens used", budgets, series["tokens"]),
-    ]
+    return [chart("Facts found, share", budgets, series["recall"], top=1.0),
+            chart("Cases with stale facts", budgets, series["stale"]),
+            chart("Mean input tokens used", budgets, series["tokens"])]
 
 
 def comparison_section(name, result):
     """The section of what workbench.compare found."""
-    rows = [
-        {
-            **row["paired"][unit],
-            "strategy": row["strategy"],
-            "budget": row.get("budget"),
-            "unit": {"cases": "cases complete", "facts": "facts found"}[unit],
-        }
-        for row in result["results"]
-        for unit in ("cases", "facts")
-    ]
-    def found(field, change):
-        return [
-            {"change": change, "strategy": row["strategy"], "budget": row.get("budget"), **item}
+    rows = [{**row["paired"][unit], "strategy": row["strategy"], "budget": row.get("budget"),
+             "unit": {"cases": "cases complete", "facts": "facts found"}[unit]}
             for row in result["results"]
-            for item in row.get(field, ())
-        ]
+            for unit in ("cases", "facts")]
+    def found(field, change):
+        return [{"change": change, "strategy": row["strategy"], "budget": row.get("budget"), **item}
+                for row in result["results"]
+                for item in row.get(field, ())]
 
     failed = [
         {"change": "not graded", "strategy": row["strategy"], "budget": row.get("budget"), "case": case,
@@ -238,18 +170,9 @@ def comparison_section(name, result):
         for row in result["results"]
         for case in row.get("not_graded", ())
     ]  # fmt: skip
-    return {
-        "kind": "comparison",
-        "name": name,
-        "decision": result["decision"],
-        "blocking": result["blocking"],
-        "allowed": result["allowed"],
-        "unused": result.get("allowed_unused", []),
-        "gained": found("gained", "gained") + found("stale gone", "stale gone"),
-        "not_graded": failed,
-        "rows": rows,
-        "least": result["smallest_difference"],
-        "identity": [
-            (f"{side}.{field}", text) for side in ("recorded", "fresh") for field, text in identity(result[side])
-        ],
-    }
+    return {"kind": "comparison", "name": name, "decision": result["decision"], "blocking": result["blocking"],
+            "allowed": result["allowed"], "unused": result.get("allowed_unused", []),
+            "gained": found("gained", "gained") + found("stale gone", "stale gone"), "not_graded": failed, "rows": rows,
+            "least": result["smallest_difference"],
+            "identity": [
+                (f"{side}.{field}", text) for side in ("recorded", "fresh") for field, text in identity(result[side])]}

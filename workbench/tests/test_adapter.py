@@ -10,10 +10,10 @@ import unittest
 from pathlib import Path
 
 from base.command import InputError, status_of
-from tokens.manifest import folder
-from strategies import STRATEGIES
-from workbench.adapter import BudgetError, choose_messages, main
 from base.openai_turns import MessageError, text_of
+from strategies import STRATEGIES
+from tokens.manifest import folder
+from workbench.adapter import BudgetError, choose_messages, main
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"at": "the log of the disk"}'}}
 PAST = [
@@ -99,21 +99,14 @@ class Chosen(unittest.TestCase):
         self.chosen(smallest + count_words([], TOOLS), tools=TOOLS)
 
     def test_what_follows_the_question_is_always_kept(self):
-        running = [
-            *PAST,
-            {"role": "assistant", "content": "", "tool_calls": [{**CALL, "id": "c2"}]},
-            {"role": "tool", "tool_call_id": "c2", "content": "still full"},
-        ]
+        running = [*PAST, {"role": "assistant", "content": "", "tool_calls": [{**CALL, "id": "c2"}]},
+                   {"role": "tool", "tool_call_id": "c2", "content": "still full"}]
         for budget in (60, 1000):
             self.assertEqual(self.chosen(budget, messages=running)[-3:], running[-3:])
 
     def test_assistant_messages_side_by_side_come_back_joined(self):
-        doubled = [
-            *PAST[:6],
-            {"role": "assistant", "content": "One."},
-            {"role": "assistant", "content": "Two."},
-            PAST[-1],
-        ]
+        doubled = [*PAST[:6], {"role": "assistant", "content": "One."}, {"role": "assistant", "content": "Two."},
+                   PAST[-1]]
         self.assertIn({"role": "assistant", "content": "One.\n\nTwo."}, self.chosen(10_000, "recent", doubled))
 
     def test_notes_stand_in_the_question(self):
@@ -138,18 +131,10 @@ class Refused(unittest.TestCase):
             choose_messages(PAST, 5, count=count_words)
 
     def test_messages_that_cannot_be_read(self):
-        for wrong in (
-            [],
-            [{"role": "system", "content": "x"}],
-            [PAST[3], *PAST[5:]],
-            [*PAST, PAST[0], PAST[-1]],
-            ["text"],
-            [*PAST[:3], *PAST[4:]],
-            [{"role": "user", "content": [{"type": "image_url"}]}],
-            [{"role": "user", "content": 3}],
-            [PAST[1], {"role": "assistant", "tool_calls": [{"id": "c"}]}, PAST[-1]],
-            [{"role": "function"}],
-        ):
+        for wrong in ([], [{"role": "system", "content": "x"}], [PAST[3], *PAST[5:]], [*PAST, PAST[0], PAST[-1]],
+                      ["text"], [*PAST[:3], *PAST[4:]], [{"role": "user", "content": [{"type": "image_url"}]}],
+                      [{"role": "user", "content": 3}],
+                      [PAST[1], {"role": "assistant", "tool_calls": [{"id": "c"}]}, PAST[-1]], [{"role": "function"}]):
             with self.subTest(wrong=wrong), self.assertRaises(MessageError):
                 choose_messages(wrong, 1000, count=count_words)
 

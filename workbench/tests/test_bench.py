@@ -7,8 +7,8 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from selection.cases import load_cases
 from base.command import status_of
+from selection.cases import load_cases
 from strategies import STRATEGIES
 from test_evaluate import needs_tokenizer
 from workbench import bench, bench_parts

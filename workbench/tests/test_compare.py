@@ -13,35 +13,15 @@ from workbench.compare import compare, main, paired, smallest_difference
 
 
 def row(case, missing=(), stale=(), total=2, within=True):
-    return {
-        "case": case,
-        "split": "dev",
-        "kind": "made up",
-        "turns": [0],
-        "notes": 0,
-        "input_tokens": 10,
-        "within_budget": within,
-        "required_found": total - len(missing),
-        "required_total": total,
-        "missing": list(missing),
-        "stale_included": list(stale),
-    }
+    return {"case": case, "split": "dev", "kind": "made up", "turns": [0], "notes": 0, "input_tokens": 10,
+            "within_budget": within, "required_found": total - len(missing), "required_total": total,
+            "missing": list(missing), "stale_included": list(stale)}
 
 
 def report(*rows, **changes):
-    return {
-        "case_set": "made-up.json",
-        "case_set_sha256": "a",
-        "strategies_sha256": "b",
-        "tokenizer_manifest_sha256": "c",
-        "environment": {},
-        "counter": {"model": "m"},
-        "trials": 1,
-        "grader": "g",
-        "summary": {},
-        "cases": {"recent": list(rows)},
-        **changes,
-    }
+    return {"case_set": "made-up.json", "case_set_sha256": "a", "strategies_sha256": "b",
+            "tokenizer_manifest_sha256": "c", "environment": {}, "counter": {"model": "m"}, "trials": 1, "grader": "g",
+            "summary": {}, "cases": {"recent": list(rows)}, **changes}
 
 
 class Gate(unittest.TestCase):
@@ -67,8 +47,7 @@ class Gate(unittest.TestCase):
         before = report(row("one", stale=["old"]), row("two", stale=["old"]))
         result = compare(before, report(row("one", stale=["old"]), row("two")))
         self.assertEqual(
-            (result["decision"], result["results"][0]["stale gone"]), ("safe", [{"case": "two", "fact": "old"}])
-        )
+            (result["decision"], result["results"][0]["stale gone"]), ("safe", [{"case": "two", "fact": "old"}]))
 
     def test_facts_that_name_turns_are_told_by_turn_and_words(self):
         lost = {"turn": "D1:3", "text": "I sold it."}
@@ -78,10 +57,8 @@ class Gate(unittest.TestCase):
     def test_a_sweep_is_compared_at_every_budget(self):
         def sweep(last):
             level = {"summary": {}, "cases": {"recent": [row("one")]}}
-            return {
-                **{key: value for key, value in report().items() if key not in ("summary", "cases")},
-                "budgets": {"64": level, "128": {"summary": {}, "cases": {"recent": [last]}}},
-            }
+            return {**{key: value for key, value in report().items() if key not in ("summary", "cases")},
+                    "budgets": {"64": level, "128": {"summary": {}, "cases": {"recent": [last]}}}}
 
         result = compare(sweep(row("one")), sweep(row("one", ["x"])))
         self.assertEqual([(item["budget"], item["fact"]) for item in result["blocking"]], [("128", "x")])
@@ -96,8 +73,7 @@ class Gate(unittest.TestCase):
     def test_a_lost_fact_blocks_even_where_another_row_holds_no_grade(self):
         failed = {"case": "two", "split": "dev", "kind": "made up", "error": "ValueError: no"}
         self.assertEqual(
-            compare(report(row("one"), row("two")), report(row("one", ["x"]), failed))["decision"], "blocked"
-        )
+            compare(report(row("one"), row("two")), report(row("one", ["x"]), failed))["decision"], "blocked")
 
     def test_inputs_stay_as_they_were(self):
         before, after = report(row("one")), report(row("one", ["x"]))
@@ -108,32 +84,20 @@ class Gate(unittest.TestCase):
 
 class NotTheSame(unittest.TestCase):
     def test_other_cases_counters_graders_trials_and_unknown_fields_are_refused_by_name(self):
-        for field, value in {
-            "case_set_sha256": "z",
-            "tokenizer_manifest_sha256": "z",
-            "counter": {"model": "n"},
-            "grader": "other",
-            "trials": 2,
-            "some_later_field": 1,
-        }.items():
+        for field, value in {"case_set_sha256": "z", "tokenizer_manifest_sha256": "z", "counter": {"model": "n"},
+                             "grader": "other", "trials": 2, "some_later_field": 1}.items():
             with self.subTest(field), self.assertRaisesRegex(NotComparable, field):
                 compare(report(row("one")), report(row("one"), **{field: value}))
 
     def test_strategies_environment_and_the_name_of_the_file_may_differ(self):
-        changes = {
-            "strategies_sha256": "z",
-            "environment": {"python": "4"},
-            "case_set": "moved.json",
-            "selectors_sha256": {"mine.py": "y"},
-        }
+        changes = {"strategies_sha256": "z", "environment": {"python": "4"}, "case_set": "moved.json",
+                   "selectors_sha256": {"mine.py": "y"}}
         self.assertEqual(compare(report(row("one")), report(row("one"), **changes))["decision"], "safe")
 
     def test_other_budgets_or_other_rows_under_one_hash_are_refused(self):
         level = {"summary": {}, "cases": {"recent": [row("one")]}}
-        sweep = {
-            **{key: value for key, value in report().items() if key not in ("summary", "cases")},
-            "budgets": {"64": level},
-        }
+        sweep = {**{key: value for key, value in report().items() if key not in ("summary", "cases")},
+                 "budgets": {"64": level}}
         for fresh in (sweep, report(row("two")), report(row("one", total=3)), report(row("one"), row("two"))):
             with self.subTest(fresh=fresh), self.assertRaises(NotComparable):
                 compare(report(row("one")), fresh)
@@ -161,8 +125,7 @@ class Figures(unittest.TestCase):
     def test_paired_figures_of_a_known_table(self):
         got = paired({(True, True): 5, (True, False): 1, (False, True): 7, (False, False): 2})
         self.assertEqual(
-            [got[key] for key in ("total", "found_recorded", "found_fresh", "lost", "gained")], [15, 6, 12, 1, 7]
-        )
+            [got[key] for key in ("total", "found_recorded", "found_fresh", "lost", "gained")], [15, 6, 12, 1, 7])
         self.assertAlmostEqual(got["mcnemar_p"], 2 * 9 / 2**8, places=6)  # P(at most 1 of 8) = (1 + 8) / 2^8
         self.assertEqual(got["interval_fresh"], [0.548, 0.93])  # Wilson, worked out apart
 
@@ -170,8 +133,7 @@ class Figures(unittest.TestCase):
         result = compare(report(row("one", ["a"]), row("two")), report(row("one", ["b"]), row("two")))
         facts = result["results"][0]["paired"]["facts"]
         self.assertEqual(
-            [facts[key] for key in ("total", "found_recorded", "found_fresh", "gained", "lost")], [4, 3, 3, 1, 1]
-        )
+            [facts[key] for key in ("total", "found_recorded", "found_fresh", "gained", "lost")], [4, 3, 3, 1, 1])
 
 
 class Command(unittest.TestCase):
@@ -224,14 +186,8 @@ class Command(unittest.TestCase):
 
     def test_an_allowance_without_a_reason_or_a_name_is_refused(self):
         entry = {"change": "lost", "strategy": "recent", "case": "one", "fact": "x", "why": "known"}
-        wrong = [
-            {**entry, "why": " "},
-            {**entry, "why": 3},
-            {**entry, "change": "any"},
-            {**entry, "extra": "e"},
-            "text",
-            {key: value for key, value in entry.items() if key != "fact"},
-        ]
+        wrong = [{**entry, "why": " "}, {**entry, "why": 3}, {**entry, "change": "any"}, {**entry, "extra": "e"},
+                 "text", {key: value for key, value in entry.items() if key != "fact"}]
         for value in [[one] for one in wrong] + [{}]:
             with self.subTest(value=value):
                 status, out, err = self.run_files(report(row("one")), report(row("one")), value)

@@ -9,8 +9,8 @@ import unittest
 from collections import Counter
 from pathlib import Path
 
-from selection.cases import check_set
 from base.command import InputError, status_of
+from selection.cases import check_set
 from tokens.manifest import folder
 from workbench.import_cases import case_set, main, without_control
 from workbench.locomo import import_locomo
@@ -31,21 +31,11 @@ def utterance(name, speaker, text, **more):
 
 def locomo(qa, **conversation):
     """A file of the shape of LoCoMo with one conversation of two sessions, three and two utterances long."""
-    said = {
-        "speaker_a": "Ana",
-        "speaker_b": "Ben",
-        "session_1_date_time": "1 May",
-        "session_1": [
-            utterance("D1:1", "Ana", "The boat is green."),
-            utterance("D1:2", "Ben", "Mine is red."),
-            utterance("D1:3", "Ana", "Look.", blip_caption="a boat on a lake"),
-        ],
-        "session_2_date_time": "2 May",
-        "session_2": [
-            utterance("D2:1", "Ben", "I sold it."),
-            utterance("D2:2", "Ana", "To whom?"),
-        ],
-    }
+    said = {"speaker_a": "Ana", "speaker_b": "Ben", "session_1_date_time": "1 May",
+            "session_1": [utterance("D1:1", "Ana", "The boat is green."), utterance("D1:2", "Ben", "Mine is red."),
+                          utterance("D1:3", "Ana", "Look.", blip_caption="a boat on a lake")],
+            "session_2_date_time": "2 May",
+            "session_2": [utterance("D2:1", "Ben", "I sold it."), utterance("D2:2", "Ana", "To whom?")]}
     return [{"sample_id": "one", "conversation": {**said, **conversation}, "qa": qa}]
 
 
@@ -71,10 +61,8 @@ class LoCoMo(unittest.TestCase):
 
     def test_evidence_names_the_turn_that_holds_the_utterance(self):
         _, cases, losses = import_locomo(locomo([question(["D1:2", "D2:2"])]), "file")
-        self.assertEqual(
-            cases[0]["required"],
-            [{"turn": "D1:1-2", "text": "Ben: Mine is red."}, {"turn": "D2:1-2", "text": "Ana: To whom?"}],
-        )
+        self.assertEqual(cases[0]["required"],
+                         [{"turn": "D1:1-2", "text": "Ben: Mine is red."}, {"turn": "D2:1-2", "text": "Ana: To whom?"}])
         self.assertEqual(losses, [])
 
     def test_malformed_labels_are_repaired_by_pattern_or_left_out_and_both_are_told(self):
@@ -113,29 +101,15 @@ class LoCoMo(unittest.TestCase):
             self.skipTest(f"{path} is absent")
         _, cases, losses = import_locomo(json.loads(path.read_text(encoding="utf-8")), path)
         self.assertEqual((len(cases), sum(len(case["required"]) for case in cases)), (1982, 2820))
-        self.assertEqual(
-            Counter(loss["what"] for loss in losses),
-            {"question left out": 4, "label repaired": 6, "label left out": 3},
-        )
+        self.assertEqual(Counter(loss["what"] for loss in losses),
+                         {"question left out": 4, "label repaired": 6, "label left out": 3})
 
 
 def longmemeval(**changes):
-    session = [
-        {"role": "user", "content": "I moved to Lisbon.", "has_answer": True},
-        {"role": "assistant", "content": "How nice."},
-        {"role": "assistant", "content": "Anything else?"},
-    ]
-    return [
-        {
-            "question_id": "q1",
-            "question_type": "single-session-user",
-            "question": "Where do I live?",
-            "question_date": "3 May",
-            "haystack_dates": ["1 May"],
-            "haystack_sessions": [session],
-            **changes,
-        }
-    ]
+    session = [{"role": "user", "content": "I moved to Lisbon.", "has_answer": True},
+               {"role": "assistant", "content": "How nice."}, {"role": "assistant", "content": "Anything else?"}]
+    return [{"question_id": "q1", "question_type": "single-session-user", "question": "Where do I live?",
+             "question_date": "3 May", "haystack_dates": ["1 May"], "haystack_sessions": [session], **changes}]
 
 
 class LongMemEval(unittest.TestCase):
@@ -151,8 +125,7 @@ class LongMemEval(unittest.TestCase):
         value += longmemeval(question_id="q3", haystack_sessions=empty) + longmemeval(question_id="q4_abs")
         _, cases, losses = import_longmemeval(value, "file")
         self.assertEqual(
-            [(case["id"], case["kind"]) for case in cases], [("q1", "single-session-user"), ("q4_abs", "abstention")]
-        )
+            [(case["id"], case["kind"]) for case in cases], [("q1", "single-session-user"), ("q4_abs", "abstention")])
         self.assertEqual([loss["what"] for loss in losses], ["abstention left out", "question left out"])
 
     def test_a_long_marked_message_is_named_by_its_beginning_and_found_in_its_turn(self):
@@ -200,13 +173,9 @@ class ChatLogs(unittest.TestCase):
         self.assertEqual(status, 0, err)
         first, second = json.loads(out)["histories"]["talk"]
         call = {**CALL, "function": {"name": "look", "arguments": {"at": "log"}}}
-        self.assertEqual(
-            first["messages"],
-            [
-                {"role": "assistant", "content": "", "tool_calls": [call]},
-                {"role": "tool", "tool_call_id": "c1", "content": "disk full"},
-            ],
-        )
+        self.assertEqual(first["messages"],
+                         [{"role": "assistant", "content": "", "tool_calls": [call]},
+                          {"role": "tool", "tool_call_id": "c1", "content": "disk full"}])
         self.assertEqual((first["assistant"], second["user"]), ("The disk is full.", "Write to ana@example.com"))
 
     def test_the_question_is_the_last_user_message_and_its_reply_is_not_in_the_history(self):
@@ -253,9 +222,7 @@ class ChatLogs(unittest.TestCase):
         talks = {
             "turn": [{"role": "user", "content": f"Say {token}"}, {"role": "assistant", "content": "No."}, *CHAT[1:]],
             "call": [*CHAT[:3], {**CHAT[3], "content": token}, *CHAT[4:]],
-            "question": [*CHAT[:-2], {"role": "user", "content": token}],
-            "whole": CHAT,
-        }
+            "question": [*CHAT[:-2], {"role": "user", "content": token}], "whole": CHAT}
         status, out, err = self.imported(*({"id": name, "messages": said} for name, said in talks.items()))
         made = json.loads(out)
         self.assertEqual((status, list(made["histories"])), (0, ["turn", "call", "whole"]))

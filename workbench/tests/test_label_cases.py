@@ -9,10 +9,10 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from selection.cases import load_cases
 from base.command import InputError, status_of
-from workbench.label_cases import candidates, main, read_answer, sentences
 from base.shown import visible
+from selection.cases import load_cases
+from workbench.label_cases import candidates, main, read_answer, sentences
 
 HISTORY = [
     {"id": "1", "user": "We chose Redis. The weather is fine.", "assistant": "Noted."},
@@ -22,20 +22,9 @@ LIMITS = {"context_limit": 900, "max_new_tokens": 100, "margin": 0}
 
 
 def unlabelled(*names):
-    cases = [
-        {
-            "id": name,
-            "split": "dev",
-            "kind": "chat log",
-            "instructions": "",
-            "current": "Which queue do we use?",
-            "history": "talk",
-            "budget": LIMITS,
-            "required": [],
-            "stale": [],
-        }
-        for name in names
-    ]
+    cases = [{"id": name, "split": "dev", "kind": "chat log", "instructions": "", "current": "Which queue do we use?",
+              "history": "talk", "budget": LIMITS, "required": [], "stale": []}
+             for name in names]
     return {"format": 1, "histories": {"talk": HISTORY}, "cases": cases}
 
 
@@ -54,18 +43,14 @@ class Terminal(unittest.TestCase):
     def answer(self, *answers):
         """Run the command with these answers, then the end of the input; (status, dialogue, complaints)."""
         out, err = io.StringIO(), io.StringIO()
-        with (
-            contextlib.redirect_stdout(out),
-            contextlib.redirect_stderr(err),
-            mock.patch.object(builtins, "input", side_effect=[*answers, EOFError]),
-        ):
+        with (contextlib.redirect_stdout(out), contextlib.redirect_stderr(err),
+              mock.patch.object(builtins, "input", side_effect=[*answers, EOFError])):
             status = status_of(main, [str(self.folder / "in.json"), str(self.out)])
         return status, out.getvalue(), err.getvalue()
 
     def facts(self):
         return {
-            case["id"]: (case["required"], case["stale"]) for case in json.loads(self.out.read_text("utf-8"))["cases"]
-        }
+            case["id"]: (case["required"], case["stale"]) for case in json.loads(self.out.read_text("utf-8"))["cases"]}
 
     def test_the_labelled_set_is_one_that_the_lab_runs(self):
         status, _, err = self.answer("1", "s 2", "", "n")
@@ -83,11 +68,8 @@ class Terminal(unittest.TestCase):
         self.assertEqual(list(self.facts()), ["one", "two"])
 
     def test_stopped_by_the_keyboard_writes_what_is_labelled_and_is_130(self):
-        with (
-            mock.patch.object(builtins, "input", side_effect=["1", "", KeyboardInterrupt]),
-            contextlib.redirect_stdout(io.StringIO()),
-            contextlib.redirect_stderr(io.StringIO()),
-        ):
+        with (mock.patch.object(builtins, "input", side_effect=["1", "", KeyboardInterrupt]),
+              contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO())):
             self.assertEqual(status_of(main, [str(self.folder / "in.json"), str(self.out)]), 130)
         self.assertEqual(list(self.facts()), ["one"])
 
@@ -98,11 +80,8 @@ class Terminal(unittest.TestCase):
             seen.append(self.journal.read_text("utf-8").count('"one"') if self.journal.exists() else 0)
             return ["1", "", "q"][len(seen) - 1]
 
-        with (
-            mock.patch.object(builtins, "input", side_effect=look),
-            contextlib.redirect_stdout(io.StringIO()),
-            contextlib.redirect_stderr(io.StringIO()),
-        ):
+        with (mock.patch.object(builtins, "input", side_effect=look), contextlib.redirect_stdout(io.StringIO()),
+              contextlib.redirect_stderr(io.StringIO())):
             main([str(self.folder / "in.json"), str(self.out)])
         self.assertEqual(seen, [0, 0, 1])
 

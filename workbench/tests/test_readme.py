@@ -14,9 +14,9 @@ from pathlib import Path
 
 from base.command import status_of
 from evaluate import grade, load_cases
-from tokens.manifest import folder
 from strategies import STRATEGIES
 from tokenizer import counter
+from tokens.manifest import folder
 
 HERE = Path(__file__).parents[1]
 ROOT = HERE.parent
@@ -74,8 +74,7 @@ class Snippet(unittest.TestCase):
                 for name in ("fresh", "gate"):
                     (Path(place) / f"{name}.local.json").write_text("{}" if name in held else "", encoding="utf-8")
                 done = subprocess.run(
-                    ["sh", "-ec", f'{line}\necho $results'], cwd=place, capture_output=True, text=True, timeout=60
-                )
+                    ["sh", "-ec", f'{line}\necho $results'], cwd=place, capture_output=True, text=True, timeout=60)
                 self.assertEqual((done.returncode, done.stdout.split()), (0, [f"{name}.local.json" for name in held]))
 
 

@@ -24,8 +24,7 @@ class Pairs(unittest.TestCase):
         new = [graded("a-0"), graded("a-1"), graded("b-0", ["x"]), graded("b-1")]
         got = against(new, old)
         self.assertEqual(
-            [got[key] for key in ("gained", "lost", "pairs", "conversations", "labels_difference")], [2, 1, 4, 2, 1]
-        )
+            [got[key] for key in ("gained", "lost", "pairs", "conversations", "labels_difference")], [2, 1, 4, 2, 1])
         self.assertEqual(got["mcnemar_p"], 1.0)
 
     def test_a_row_without_a_grade_makes_no_pair(self):

@@ -14,23 +14,14 @@ from compaction.judge.__main__ import LABELS, REPEATS, ask_all, main, make_card,
 LABELLED = {
     "labelled_by": "the test",
     "items": [
-        {
-            "id": f"{label}-{n}",
-            "probe": f"Is {n} so?",
-            "expect": "Yes.",
-            "context": f"{label} {n}",
-            "label": label,
-            **(
-                {"planted": "specific"}
-                if label == "contradicted"
-                else {"planted": "vague"}
-                if label == "absent"
-                else {}
-            ),
-        }
+        {"id": f"{label}-{n}", "probe": f"Is {n} so?", "expect": "Yes.", "context": f"{label} {n}", "label": label,
+         **({"planted": "specific"}
+            if label == "contradicted"
+            else {"planted": "vague"}
+            if label == "absent"
+            else {})}
         for n in range(4)
-        for label in JUDGED
-    ],
+        for label in JUDGED],
 }
 
 
@@ -55,8 +46,7 @@ class Card(unittest.TestCase):
         self.assertEqual(found["confusion"], {a: {b: 4 if a == b else 0 for b in JUDGED} for a in JUDGED})
         self.assertEqual(found["repeats"], {"times": 3, "items": 12, "compared": 12, "flipped": 0})
         self.assertEqual(
-            found["planted"], {"specific": {"judged": 4, "accepted": 0}, "vague": {"judged": 4, "accepted": 0}}
-        )
+            found["planted"], {"specific": {"judged": 4, "accepted": 0}, "vague": {"judged": 4, "accepted": 0}})
 
     def test_a_judge_that_accepts_everything_has_no_kappa_to_show_and_accepts_what_was_planted(self):
         found = card(lambda question: {"verdict": "supported"})
@@ -139,15 +129,8 @@ class Labels(unittest.TestCase):
         good = LABELLED["items"][0]
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "labels.json"
-            for items in (
-                [],
-                [good, good],
-                [good | {"label": "yes"}],
-                [good | {"planted": "big"}],
-                [good | {"probe": ""}],
-                [{"id": "x"}],
-                ["x"],
-            ):
+            for items in ([], [good, good], [good | {"label": "yes"}], [good | {"planted": "big"}],
+                          [good | {"probe": ""}], [{"id": "x"}], ["x"]):
                 path.write_text(json.dumps(LABELLED | {"items": items}))
                 with self.subTest(items), self.assertRaises(ValueError):
                     read_labels(path)
@@ -174,16 +157,8 @@ class Command(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             keep, labels = Path(folder) / "answers.jsonl", Path(folder) / "labels.json"
             labels.write_text(json.dumps(LABELLED))
-            argv = [
-                "--judge",
-                "compaction.tests.doubles:overlap_judge",
-                "--repeats",
-                "2",
-                "--labels",
-                str(labels),
-                "--keep",
-                str(keep),
-            ]
+            argv = ["--judge", "compaction.tests.doubles:overlap_judge", "--repeats", "2", "--labels", str(labels),
+                    "--keep", str(keep)]
             first, _ = self.run_main(*argv)
             lines = keep.read_text().splitlines(keepends=True)
             keep.write_text("".join(lines[:20]) + lines[20][:9])

@@ -12,13 +12,13 @@ from unittest import mock
 
 import tokenizer
 from answer_model import MODEL
+from answers.tests.ollama_double import OllamaDouble
 from base.command import status_of
 from compaction import check
-from compaction.replay import __main__ as replay
-from compaction.tests.doubles import CountsWords, small_fixture
 from compaction.judge.asking import find_judge, read_verdicts
 from compaction.judge.model import kept, pinned_model
-from answers.tests.ollama_double import OllamaDouble
+from compaction.replay import __main__ as replay
+from compaction.tests.doubles import CountsWords, small_fixture
 
 BUDGET = ["--context-limit", "110", "--max-new-tokens", "8", "--margin", "2"]
 
@@ -35,10 +35,8 @@ class Asking(unittest.TestCase):
         self.server = OllamaDouble()
         self.server.__enter__()
         self.addCleanup(self.server.__exit__)
-        for patch in (
-            mock.patch.object(tokenizer, "counter", CountsWords),
-            mock.patch.dict(os.environ, {"OLLAMA_HOST": self.server.host}),
-        ):
+        for patch in (mock.patch.object(tokenizer, "counter", CountsWords),
+                      mock.patch.dict(os.environ, {"OLLAMA_HOST": self.server.host})):
             patch.start()
             self.addCleanup(patch.stop)
 
@@ -54,10 +52,8 @@ class Asking(unittest.TestCase):
         entry = model["ask"]([{"role": "user", "content": "word " * 300}], num_predict=64)
         self.assertIn("of the double", entry["answer"])
         options = self.server.chats[0]["options"]
-        self.assertEqual(
-            (options["temperature"], options["seed"], options["num_ctx"], options["num_predict"]),
-            (0.0, MODEL["seeds"][0], 512, 64),
-        )
+        self.assertEqual((options["temperature"], options["seed"], options["num_ctx"], options["num_predict"]),
+                         (0.0, MODEL["seeds"][0], 512, 64))
         self.assertEqual(model["identity"]["options"]["temperature"], 0.0)
         self.assertEqual(model["identity"]["digest"], MODEL["ollama_digest"])
 

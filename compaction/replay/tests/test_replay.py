@@ -6,15 +6,15 @@ import unittest
 from contextlib import redirect_stderr, redirect_stdout
 
 import tokenizer
-from compaction.compactors import ledger
 from base.conversation import message_texts
-from compaction.tests.doubles import count_words, forgetful_agent, prepared, small_fixture
+from base.stats import mcnemar
+from compaction.compactors import ledger
 from compaction.fixtures.form import load_fixtures
-from compaction.growth import BUDGET, grow
 from compaction.fixtures.literals import stands
+from compaction.growth import BUDGET, grow
 from compaction.replay.__main__ import main, pair, replay, summarize, whole
 from compaction.replay.agent import go_on, model_agent, recorded_tools
-from base.stats import mcnemar
+from compaction.tests.doubles import count_words, forgetful_agent, prepared, small_fixture
 
 AGENT = forgetful_agent([small_fixture()])
 
@@ -22,12 +22,8 @@ AGENT = forgetful_agent([small_fixture()])
 def context(*texts):
     """A context that one compaction left at turn 9."""
     user = small_fixture()["history"][8]["user"]
-    return {
-        "conversation_id": "small",
-        "compaction": 1,
-        "turn": 9,
-        "messages": [{"role": "user", "content": text} for text in (*texts, user)],
-    }
+    return {"conversation_id": "small", "compaction": 1, "turn": 9,
+            "messages": [{"role": "user", "content": text} for text in (*texts, user)]}
 
 
 ALL = ("Do not push to main", "I will write the report", "Should we keep the old queue?", "The cutover is on Sunday")
@@ -82,19 +78,10 @@ class Pairs(unittest.TestCase):
         self.assertEqual(set(row(*ALL, agent=free)["pairs"].values()), {"unknown"})
 
     def test_kinds_of_pairs(self):
-        self.assertEqual(
-            [
-                pair(*one)
-                for one in (
-                    ("verbatim", "absent"),
-                    ("absent", "supported"),
-                    ("accepted", "contradicted"),
-                    ("absent", "contradicted"),
-                    ("verbatim", "unjudged"),
-                )
-            ],
-            ["lost", "gained", "lost", "same", "unknown"],
-        )
+        self.assertEqual([pair(*one)
+                          for one in (("verbatim", "absent"), ("absent", "supported"), ("accepted", "contradicted"),
+                                      ("absent", "contradicted"), ("verbatim", "unjudged"))],
+                         ["lost", "gained", "lost", "same", "unknown"])
         self.assertEqual(whole({"a": "verbatim", "b": "unjudged"}), "unjudged")
         self.assertEqual(whole({"a": "absent", "b": "unjudged"}), "absent")
 
@@ -200,8 +187,7 @@ class Running(unittest.TestCase):
     def test_a_model_is_an_agent(self):
         entries = [
             {"answer": "", "tool_calls": [{"function": {"name": "read", "arguments": {"path": "docs/plan-7.md"}}}]},
-            {"answer": "Friday.", "tool_calls": []},
-        ]
+            {"answer": "Friday.", "tool_calls": []}]
         asked = []
 
         def ask(messages, tools):
@@ -213,8 +199,7 @@ class Running(unittest.TestCase):
         self.assertEqual(asked[0][1][0]["function"]["name"], "read")
         self.assertEqual(asked[1][0][-1]["content"], "plan: the cutover is on Friday")
         silent = go_on(
-            [{"role": "user", "content": "?"}], [], [], small_fixture(), model_agent(lambda m, t: None), None
-        )
+            [{"role": "user", "content": "?"}], [], [], small_fixture(), model_agent(lambda m, t: None), None)
         self.assertEqual(silent["answers"], [""])
 
 

@@ -1,6 +1,4 @@
 """Small sessions for tests, in the shape that each tool writes: doubles, nothing of a recorded session stands in them.
-
-Not a script: the tests of sessions/__main__.py build their files with it.
 """
 
 import json
@@ -43,22 +41,15 @@ class Claude:
 
     def line(self, kind, **fields):
         self.n += 1
-        return {
-            "type": kind,
-            "uuid": f"{self.session}-{self.n}",
-            "sessionId": self.session,
-            "isSidechain": False,
-            "timestamp": f"2026-02-03T10:00:{self.n:02d}.000Z",
-            **fields,
-        }
+        return {"type": kind, "uuid": f"{self.session}-{self.n}", "sessionId": self.session, "isSidechain": False,
+                "timestamp": f"2026-02-03T10:00:{self.n:02d}.000Z", **fields}
 
     def user(self, content, **fields):
         return self.line("user", message={"role": "user", "content": content}, **fields)
 
     def assistant(self, message_id, *blocks, **fields):
         return self.line(
-            "assistant", message={"id": message_id, "role": "assistant", "content": list(blocks)}, **fields
-        )
+            "assistant", message={"id": message_id, "role": "assistant", "content": list(blocks)}, **fields)
 
     def result(self, call_id, content, **fields):
         return self.user([{"type": "tool_result", "tool_use_id": call_id, "content": content}], **fields)
@@ -89,10 +80,8 @@ class Codex:
         return self.line("event_msg", {"type": "task_started", "turn_id": turn_id})
 
     def typed(self, words):
-        return [
-            self.item("user", words),
-            self.line("event_msg", {"type": "user_message", "message": words, "images": []}),
-        ]
+        return [self.item("user", words),
+                self.line("event_msg", {"type": "user_message", "message": words, "images": []})]
 
     def item(self, role, words):
         kind = "output_text" if role == "assistant" else "input_text"
@@ -100,8 +89,7 @@ class Codex:
 
     def call(self, call_id, name, arguments):
         return self.line(
-            "response_item", {"type": "function_call", "name": name, "arguments": arguments, "call_id": call_id}
-        )
+            "response_item", {"type": "function_call", "name": name, "arguments": arguments, "call_id": call_id})
 
     def output(self, call_id, output):
         return self.line("response_item", {"type": "function_call_output", "call_id": call_id, "output": output})

@@ -22,8 +22,7 @@ class WrittenCalls(unittest.TestCase):
     def read(self, *messages):
         first = user('<task>\nfix @/a.py\n</task>\n\n<file_content path="a.py">\nx = 1\n</file_content>')
         self.events, self.contexts, self.summary = imported(
-            {"api_conversation_history.json": json.dumps([first, *messages])}
-        )
+            {"api_conversation_history.json": json.dumps([first, *messages])})
         self.assertEqual(self.summary["by_file"][0]["format"], "Cline SDK")
         return self.events
 
@@ -32,19 +31,12 @@ class WrittenCalls(unittest.TestCase):
             reply("I read.\n<read_file>\n<path>a.py</path>\n</read_file>"),
             user("[read_file for 'a.py'] Result:", "x = 1 <feedback>not the user's</feedback>"),
             reply("<write_to_file>\n<path>b</path>\n<content>\n<content>y</content>\n</content>\n</write_to_file>"),
-            user("[write_to_file for 'b'] Result:", "<file_content>y</file_content>"),
-        )
+            user("[write_to_file for 'b'] Result:", "<file_content>y</file_content>"))
         self.assertEqual(
             told(events),
-            [
-                (1, 0, "user", "fix @/a.py"),
-                (1, 1, "assistant", "I read."),
-                (1, 1, "tool_call", "read_file"),
-                (1, 1, "tool_result", "x = 1 <feedback>not the user's</feedback>"),
-                (1, 2, "tool_call", "write_to_file"),
-                (1, 2, "tool_result", "<file_content>y</file_content>"),
-            ],
-        )
+            [(1, 0, "user", "fix @/a.py"), (1, 1, "assistant", "I read."), (1, 1, "tool_call", "read_file"),
+             (1, 1, "tool_result", "x = 1 <feedback>not the user's</feedback>"), (1, 2, "tool_call", "write_to_file"),
+             (1, 2, "tool_result", "<file_content>y</file_content>")])
         self.assertEqual(events[4]["arguments"], {"path": "b", "content": "<content>y</content>"})
         self.assertEqual([e["call_id"] for e in events[2:4]], ["written 1", "written 1"])
 

@@ -13,16 +13,10 @@ class Chat(unittest.TestCase):
                 "task_id": task_id,
                 "traj": [
                     {"role": "user", "content": words},
-                    {
-                        "role": "assistant",
-                        "content": None,
-                        "tool_calls": [
-                            {"id": "c1", "type": "function", "function": {"name": "find", "arguments": '{"id": "A"}'}}
-                        ],
-                    },
-                    {"role": "tool", "tool_call_id": "c1", "content": "found"},
-                ],
-            }
+                    {"role": "assistant", "content": None,
+                     "tool_calls": [
+                         {"id": "c1", "type": "function", "function": {"name": "find", "arguments": '{"id": "A"}'}}]},
+                    {"role": "tool", "tool_call_id": "c1", "content": "found"}]}
 
         for form in (json.dumps([task(7, "one"), task(7, "two")]), [task(7, "one"), task(7, "two")]):
             with self.subTest(type(form).__name__):
@@ -34,8 +28,7 @@ class Chat(unittest.TestCase):
         messages = [
             {"role": "system", "content": "s"},
             {"role": "user", "content": [{"type": "text", "text": "hi"}, {"type": "image_url", "image_url": {}}]},
-            {"role": "assistant", "content": "hello"},
-        ]
+            {"role": "assistant", "content": "hello"}]
         for value in (messages, {"messages": messages}):
             events, _, summary = imported({"one.json": json.dumps(value)})
             self.assertEqual(told(events), [(1, 0, "user", "hi"), (1, 1, "assistant", "hello")])
@@ -43,25 +36,16 @@ class Chat(unittest.TestCase):
 
     def test_cline_blocks_and_a_refusal_with_feedback(self):
         messages = [
-            {
-                "role": "user",
-                "content": [{"type": "text", "text": "move it"}, {"type": "file", "path": "a", "content": "x"}],
-                "ts": 1770112800000,
-            },
-            {
-                "role": "assistant",
-                "content": [{"type": "tool_use", "id": "t1", "name": "editor", "input": {"path": "a"}}],
-            },
-            {
-                "role": "user",
-                "content": [
-                    {"type": "tool_result", "tool_use_id": "t1", "content": [{"query": "a", "result": "edited"}]}
-                ],
-            },
-            {
-                "role": "assistant",
-                "content": [{"type": "tool_use", "id": "t2", "name": "editor", "input": {"path": "b"}}],
-            },
+            {"role": "user",
+             "content": [{"type": "text", "text": "move it"}, {"type": "file", "path": "a", "content": "x"}],
+             "ts": 1770112800000},
+            {"role": "assistant",
+             "content": [{"type": "tool_use", "id": "t1", "name": "editor", "input": {"path": "a"}}]},
+            {"role": "user",
+             "content": [
+                 {"type": "tool_result", "tool_use_id": "t1", "content": [{"query": "a", "result": "edited"}]}]},
+            {"role": "assistant",
+             "content": [{"type": "tool_use", "id": "t2", "name": "editor", "input": {"path": "b"}}]},
             {
                 "role": "user",
                 "content": [
@@ -74,16 +58,14 @@ class Chat(unittest.TestCase):
             },
         ]
         events, _, summary = imported(
-            {"one.json": json.dumps({"sessionId": "s", "agent": "lead", "messages": messages})}
-        )
+            {"one.json": json.dumps({"sessionId": "s", "agent": "lead", "messages": messages})})
         self.assertEqual(summary["by_file"][0]["format"], "Cline SDK")
         self.assertEqual(turns(events), ["move it", "leave b"])
         self.assertEqual((events[0]["time"], events[2]["content"]), ("2026-02-03T10:00:00.000Z", "edited"))
 
     def test_unknown_roles_and_messages_that_are_none_are_counted(self):
         _, _, summary = imported(
-            {"one.json": json.dumps([{"role": "user", "content": "hi"}, {"role": "oracle", "content": "x"}, "x"])}
-        )
+            {"one.json": json.dumps([{"role": "user", "content": "hi"}, {"role": "oracle", "content": "x"}, "x"])})
         self.assertEqual(summary["unread"], {"message of unknown role 'oracle'": 1, "message that is no object": 1})
 
     def test_a_list_with_one_message_a_line_is_a_document(self):
@@ -102,19 +84,12 @@ class Chat(unittest.TestCase):
             {"role": "assistant", "content": None, "tool_calls": [{"id": "c1", "name": "find", "arguments": {"a": 1}}]},
             {"role": "tool", "tool_messages": [{"role": "tool", "id": "c1", "content": "found"}]},
             {"role": "user", "content": "wait", "tool_calls": [{"id": "u1", "name": "toggle", "arguments": {}}]},
-            {"role": "tool", "id": "u1", "content": "on", "requestor": "user"},
-        ]
+            {"role": "tool", "id": "u1", "content": "on", "requestor": "user"}]
         value = {"tasks": [], "simulations": [{"id": "s", "task_id": "3", "messages": messages}]}
         events, _, summary = imported({"t.json": json.dumps(value)})
-        self.assertEqual(
-            told(events),
-            [
-                (1, 0, "user", "refund"),
-                (1, 1, "tool_call", "find"),
-                (1, 1, "tool_result", "found"),
-                (2, 1, "user", "wait"),
-            ],
-        )
+        self.assertEqual(told(events),
+                         [(1, 0, "user", "refund"), (1, 1, "tool_call", "find"), (1, 1, "tool_result", "found"),
+                          (2, 1, "user", "wait")])
         self.assertEqual(events[0]["conversation_id"], "t-3-0")
         self.assertEqual(summary["left_out"], {"call that the user made": 1, "result of a call that the user made": 1})
 
@@ -124,12 +99,9 @@ class Chat(unittest.TestCase):
         self.assertEqual((turns(events), summary["by_file"][0]["format"]), (["fix it"], "Copilot CLI"))
 
     def test_the_document_of_the_first_codex_is_read(self):
-        items = [
-            {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "fix it"}]},
-            {"type": "local_shell_call", "id": "l1", "call_id": None, "action": {"command": ["ls"]}},
-            {"type": "local_shell_call_output", "call_id": "l1", "output": "a.py"},
-            "torn",
-        ]
+        items = [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "fix it"}]},
+                 {"type": "local_shell_call", "id": "l1", "call_id": None, "action": {"command": ["ls"]}},
+                 {"type": "local_shell_call_output", "call_id": "l1", "output": "a.py"}, "torn"]
         events, _, summary = imported({"r.json": json.dumps({"session": {"id": "s"}, "items": items})})
         self.assertEqual([e["kind"] for e in events], ["user", "tool_call", "tool_result"])
         self.assertEqual(events[1]["call_id"], events[2]["call_id"])

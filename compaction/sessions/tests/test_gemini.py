@@ -20,72 +20,44 @@ CALL = {
 
 
 class Gemini(unittest.TestCase):
-    MESSAGES = [
-        gemini(1, "user", "write it"),
-        gemini(2, "gemini", "I write.", toolCalls=[CALL]),
-        gemini(3, "info", "Update available"),
-        gemini(4, "gemini", "Done."),
-    ]
-    TOLD = [
-        (1, 0, "user", "write it"),
-        (1, 1, "assistant", "I write."),
-        (1, 1, "tool_call", "write_file"),
-        (1, 1, "tool_result", "written"),
-        (1, 2, "assistant", "Done."),
-    ]
+    MESSAGES = [gemini(1, "user", "write it"), gemini(2, "gemini", "I write.", toolCalls=[CALL]),
+                gemini(3, "info", "Update available"), gemini(4, "gemini", "Done.")]
+    TOLD = [(1, 0, "user", "write it"), (1, 1, "assistant", "I write."), (1, 1, "tool_call", "write_file"),
+            (1, 1, "tool_result", "written"), (1, 2, "assistant", "Done.")]
 
     def test_a_document_is_read(self):
         events, _, summary = imported(
-            {"one.json": json.dumps({"sessionId": "s", "projectHash": "h", "messages": self.MESSAGES}, indent=2)}
-        )
+            {"one.json": json.dumps({"sessionId": "s", "projectHash": "h", "messages": self.MESSAGES}, indent=2)})
         self.assertEqual(told(events), self.TOLD)
         self.assertEqual(summary["left_out"], {"info message": 1})
 
     def test_lines_that_rewrite_a_message_give_the_same_events(self):
         early = {**self.MESSAGES[1], "toolCalls": [{**CALL, "result": None}]}
-        lines = [
-            {"sessionId": "s", "projectHash": "h", "startTime": "x"},
-            self.MESSAGES[0],
-            early,
-            *self.MESSAGES[1:],
-            {"$set": {"summary": "x"}},
-        ]
+        lines = [{"sessionId": "s", "projectHash": "h", "startTime": "x"}, self.MESSAGES[0], early, *self.MESSAGES[1:],
+                 {"$set": {"summary": "x"}}]
         events, _, summary = imported({"one.jsonl": lines})
         self.assertEqual(told(events), self.TOLD)
         self.assertEqual(summary["by_file"][0]["format"], "Gemini CLI")
 
     def test_files_that_were_pulled_in_and_commands_that_the_user_ran_are_not_their_words(self):
         pulled = (
-            "look at @a.py\n--- Content from referenced files ---\nContent from @a.py:\nx = 1\n--- End of content ---"
-        )
+            "look at @a.py\n--- Content from referenced files ---\nContent from @a.py:\nx = 1\n--- End of content ---")
         shell = "I ran the following shell command:\n```sh\nls -la\n```\n\nThis produced the following result:\n```\na.py\n```"
         messages = [
             gemini(1, "user", pulled),
             gemini(2, "user", [{"text": "and @b.py"}, {"text": "y = 2"}], displayContent=[{"text": "and @b.py"}]),
             gemini(3, "user", shell),
-            gemini(4, "user", [{"inlineData": {"mimeType": "image/png", "data": ""}}, {"text": "like this"}]),
-        ]
+            gemini(4, "user", [{"inlineData": {"mimeType": "image/png", "data": ""}}, {"text": "like this"}])]
         events, _, summary = imported({"one.json": json.dumps({"projectHash": "h", "messages": messages})})
-        self.assertEqual(
-            [(e["content"], e.get("origin")) for e in events],
-            [("look at @a.py", None), ("and @b.py", None), ("ls -la", "shell"), ("like this", None)],
-        )
-        self.assertEqual(
-            summary["left_out"],
-            {
-                "block without text: inlineData": 1,
-                "content of files that the user named": 1,
-                "output of a command that the user ran": 1,
-            },
-        )
+        self.assertEqual([(e["content"], e.get("origin")) for e in events],
+                         [("look at @a.py", None), ("and @b.py", None), ("ls -la", "shell"), ("like this", None)])
+        self.assertEqual(summary["left_out"],
+                         {"block without text: inlineData": 1, "content of files that the user named": 1,
+                          "output of a command that the user ran": 1})
 
     def test_orders_to_a_sub_agent_are_told_and_turns_taken_back_mark_the_next(self):
-        lines = [
-            {"sessionId": "s", "projectHash": "h", "kind": "subagent"},
-            gemini(1, "user", "look"),
-            {"$rewindTo": "g1"},
-            gemini(2, "user", "look there"),
-        ]
+        lines = [{"sessionId": "s", "projectHash": "h", "kind": "subagent"}, gemini(1, "user", "look"),
+                 {"$rewindTo": "g1"}, gemini(2, "user", "look there")]
         events, _, summary = imported({"one.jsonl": lines})
         self.assertEqual([(e["origin"], e.get("interrupted")) for e in events], [("agent", None), ("agent", True)])
         self.assertEqual(summary["noted"], {"turns that the user took back (still in the log)": 1})
@@ -102,48 +74,28 @@ def said(role, *parts):
 
 
 class Checkpoint(unittest.TestCase):
-    CONTENTS = [
-        said("user", "This is the Gemini CLI. We are setting up the context for our chat."),
-        said("user", "look"),
-        said(
-            "model",
-            {"text": "hm", "thought": True},
-            {"functionCall": {"name": "read", "args": {"n": 1}}},
-            {"functionCall": {"name": "read", "args": {"n": 2}}},
-        ),
-        said(
-            "user",
-            {"functionResponse": {"name": "read", "response": {"output": "one"}}},
-            {"functionResponse": {"name": "read", "response": {"error": "two"}}},
-        ),
-        said("model", "Seen."),
-    ]
+    CONTENTS = [said("user", "This is the Gemini CLI. We are setting up the context for our chat."),
+                said("user", "look"),
+                said("model", {"text": "hm", "thought": True}, {"functionCall": {"name": "read", "args": {"n": 1}}},
+                     {"functionCall": {"name": "read", "args": {"n": 2}}}),
+                said("user", {"functionResponse": {"name": "read", "response": {"output": "one"}}},
+                     {"functionResponse": {"name": "read", "response": {"error": "two"}}}),
+                said("model", "Seen.")]
 
     def test_every_form_of_checkpoint_is_read_and_results_without_ids_join_their_calls_in_order(self):
-        forms = (
-            self.CONTENTS,
-            {"history": self.CONTENTS, "authType": "key"},
-            {"history": [{"type": "user", "text": "look"}], "clientHistory": self.CONTENTS, "toolCall": {}},
-        )
+        forms = (self.CONTENTS, {"history": self.CONTENTS, "authType": "key"},
+                 {"history": [{"type": "user", "text": "look"}], "clientHistory": self.CONTENTS, "toolCall": {}})
         for form in forms:
             with self.subTest(type(form).__name__):
                 events, _, summary = imported({"checkpoint-a.json": json.dumps(form, indent=2)})
                 self.assertEqual(summary["by_file"][0]["format"], "Gemini CLI")
                 self.assertEqual(
                     told(events),
-                    [
-                        (1, 0, "user", "look"),
-                        (1, 1, "tool_call", "read"),
-                        (1, 1, "tool_call", "read"),
-                        (1, 1, "tool_result", "one"),
-                        (1, 1, "tool_result", "two"),
-                        (1, 2, "assistant", "Seen."),
-                    ],
-                )
+                    [(1, 0, "user", "look"), (1, 1, "tool_call", "read"), (1, 1, "tool_call", "read"),
+                     (1, 1, "tool_result", "one"), (1, 1, "tool_result", "two"), (1, 2, "assistant", "Seen.")])
                 self.assertEqual([e["call_id"] for e in events[1:5]], ["call 1", "call 2", "call 1", "call 2"])
                 self.assertEqual(
-                    summary["left_out"], {"text that the tool put under the user's role": 1, "thinking": 1}
-                )
+                    summary["left_out"], {"text that the tool put under the user's role": 1, "thinking": 1})
 
     def test_a_compressed_history_begins_with_a_compaction_and_no_turn(self):
         contents = [said("user", "<state_snapshot>He wants x.</state_snapshot>"), said("user", "go on")]

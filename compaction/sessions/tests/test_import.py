@@ -39,10 +39,8 @@ class ManyFiles(unittest.TestCase):
         c = Claude()
         c.n = 50
         events, _, _ = imported({"a.jsonl": self.lines, "b.jsonl": [*self.lines[:2], c.user("or")]})
-        self.assertEqual(
-            [(e["conversation_id"], bool(e.get("copied"))) for e in events],
-            [("a", False)] * 3 + [("b", True)] * 2 + [("b", False)],
-        )
+        self.assertEqual([(e["conversation_id"], bool(e.get("copied"))) for e in events],
+                         [("a", False)] * 3 + [("b", True)] * 2 + [("b", False)])
 
     def test_files_of_one_name_get_ids_that_differ(self):
         events, _, _ = imported({"x/full.jsonl": [Claude("s-1").user("a")], "y/full.jsonl": [Claude("s-2").user("b")]})
@@ -50,13 +48,8 @@ class ManyFiles(unittest.TestCase):
 
     def test_a_file_of_no_known_format_is_counted_beside_the_others(self):
         events, _, summary = imported(
-            {
-                "a.jsonl": self.lines,
-                "b.json": '{"messages": [{"label": "red"}]}',
-                "c.jsonl": "",
-                "d.jsonl": "no json at all",
-            }
-        )
+            {"a.jsonl": self.lines, "b.json": '{"messages": [{"label": "red"}]}', "c.jsonl": "",
+             "d.jsonl": "no json at all"})
         self.assertEqual(len(events), 3)
         self.assertEqual(summary["unread"]["file of a format that is not known"], 3)
 
@@ -88,16 +81,9 @@ class Command(unittest.TestCase):
             self.assertEqual((status, out), (0, ""))
             written.append([name.read_bytes() for name in names])
         self.assertEqual(written[0], written[1])
-        self.assertEqual(
-            json.loads(names[2].read_text(encoding="utf-8")),
-            {
-                "conversation_id": "one",
-                "compaction": 1,
-                "turn": 2,
-                "inside": True,
-                "messages": [{"role": "user", "content": "Summary of all."}],
-            },
-        )
+        self.assertEqual(json.loads(names[2].read_text(encoding="utf-8")),
+                         {"conversation_id": "one", "compaction": 1, "turn": 2, "inside": True,
+                          "messages": [{"role": "user", "content": "Summary of all."}]})
 
     def test_half_a_surrogate_pair_survives(self):
         self.session.write_text(json.dumps(Claude().user("an \ud83d emoji cut")) + "\n", encoding="utf-8")
@@ -106,12 +92,10 @@ class Command(unittest.TestCase):
     def test_refusals_are_one_line_and_write_nothing(self):
         (self.folder / "red.json").write_text('{"colour": "red"}', encoding="utf-8")
         (self.folder / "empty").mkdir()
-        for arguments, word in (
-            ([self.folder / "none.jsonl"], "no such file"),
-            ([self.folder / "red.json"], "no format known"),
-            ([self.folder / "empty"], "no session file"),
-            ([self.session, "--output", self.folder / "a" / "b"], "cannot be written"),
-        ):
+        for arguments, word in (([self.folder / "none.jsonl"], "no such file"),
+                                ([self.folder / "red.json"], "no format known"),
+                                ([self.folder / "empty"], "no session file"),
+                                ([self.session, "--output", self.folder / "a" / "b"], "cannot be written")):
             status, out, err = run(*arguments)
             self.assertEqual((status, out, len(err.splitlines())), (2, "", 1), err)
             self.assertIn(word, err)
@@ -124,33 +108,24 @@ class RecordedSessions(unittest.TestCase):
         folder = Path(DATA) / "sessions"
         with tempfile.TemporaryDirectory() as out:
             log, contexts = Path(out) / "log", Path(out) / "contexts"
-            paths = [
-                p
-                for p in folder.iterdir()
-                if p.suffix in (".jsonl", ".json", ".traj")
-                and p.name not in ("items.json", "manifest.json", "restatements.json")
-            ]
+            paths = [p
+                     for p in folder.iterdir()
+                     if p.suffix in (".jsonl", ".json", ".traj")
+                     and p.name not in ("items.json", "manifest.json", "restatements.json")]
             self.assertEqual(
-                run(*paths, "--output", log, "--contexts", contexts, "--summary", Path(out) / "summary")[0], 0
-            )
+                run(*paths, "--output", log, "--contexts", contexts, "--summary", Path(out) / "summary")[0], 0)
             events = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
-            left = {
-                (c["conversation_id"], c["compaction"]): c
-                for c in map(json.loads, contexts.read_text(encoding="utf-8").splitlines())
-            }
+            left = {(c["conversation_id"], c["compaction"]): c
+                    for c in map(json.loads, contexts.read_text(encoding="utf-8").splitlines())}
         items = json.loads((folder / "items.json").read_text(encoding="utf-8"))["items"]
         self.assertEqual(len(items), 18)
         for item in items:
             with self.subTest(item["id"]):
-                self.assertTrue(
-                    any(
-                        item["literal"] in e.get("content", "")
-                        for e in events
-                        if e["conversation_id"] == item["conversation_id"]
-                        and e["turn"] == item["turn"]
-                        and e["kind"] == item["who"]
-                    )
-                )
+                self.assertTrue(any(item["literal"] in e.get("content", "")
+                                    for e in events
+                                    if e["conversation_id"] == item["conversation_id"]
+                                    and e["turn"] == item["turn"]
+                                    and e["kind"] == item["who"]))
                 for recorded in item["recorded"]:
                     messages = left[item["conversation_id"], recorded["compaction"]]["messages"]
                     self.assertEqual(any(item["literal"] in m["content"] for m in messages), recorded["verbatim"])

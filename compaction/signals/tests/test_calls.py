@@ -33,31 +33,16 @@ READ = ("read", {"path": "src/a.py"})
 
 class EqualArguments(unittest.TestCase):
     def test_order_of_keys_and_number_form_make_no_difference(self):
-        for one, other in (
-            ({"a": 1, "b": 2}, {"b": 2, "a": 1}),
-            ({"n": 1}, {"n": 1.0}),
-            ({"n": [1e3]}, {"n": [1000]}),
-            ({"n": 0}, {"n": -0.0}),
-            ({"x": {"a": 1, "b": [2.0]}}, {"x": {"b": [2], "a": 1}}),
-            ('{"a": 1}', {"a": 1.0}),
-            ('{"a": 1, "b": 2}', '{"b":2,"a":1}'),
-        ):
+        for one, other in (({"a": 1, "b": 2}, {"b": 2, "a": 1}), ({"n": 1}, {"n": 1.0}), ({"n": [1e3]}, {"n": [1000]}),
+                           ({"n": 0}, {"n": -0.0}), ({"x": {"a": 1, "b": [2.0]}}, {"x": {"b": [2], "a": 1}}),
+                           ('{"a": 1}', {"a": 1.0}), ('{"a": 1, "b": 2}', '{"b":2,"a":1}')):
             self.assertEqual(call_digest("f", one), call_digest("f", other), (one, other))
 
     def test_another_type_or_value_is_another_call(self):
-        for one, other in (
-            ({"n": 1}, {"n": "1"}),
-            ({"n": True}, {"n": 1}),
-            ({"n": False}, {"n": 0}),
-            ({"n": None}, {"n": 0}),
-            ({"n": None}, {}),
-            ({"n": "true"}, {"n": True}),
-            ([1, 2], [2, 1]),
-            ({"n": 1.5}, {"n": 1}),
-            ("ls", "ls "),
-            ({"n": 2**53}, {"n": 2**53 + 1}),
-            ("[broken", ["broken"]),
-        ):
+        for one, other in (({"n": 1}, {"n": "1"}), ({"n": True}, {"n": 1}), ({"n": False}, {"n": 0}),
+                           ({"n": None}, {"n": 0}), ({"n": None}, {}), ({"n": "true"}, {"n": True}), ([1, 2], [2, 1]),
+                           ({"n": 1.5}, {"n": 1}), ("ls", "ls "), ({"n": 2**53}, {"n": 2**53 + 1}),
+                           ("[broken", ["broken"])):
             self.assertNotEqual(call_digest("f", one), call_digest("f", other), (one, other))
         self.assertNotEqual(call_digest("f", {}), call_digest("g", {}))
 
@@ -73,10 +58,8 @@ class EqualArguments(unittest.TestCase):
         self.assertEqual(canonical("{ not json"), '"{ not json"')
 
     def test_a_result_is_unchanged_whatever_the_moment_says(self):
-        self.assertEqual(
-            result_digest("Chunk ID: a1\nWall time: 0.1 seconds\nOutput:\nx"),
-            result_digest("Chunk ID: b2\nWall time: 9 seconds\nOutput:\nx"),
-        )
+        self.assertEqual(result_digest("Chunk ID: a1\nWall time: 0.1 seconds\nOutput:\nx"),
+                         result_digest("Chunk ID: b2\nWall time: 9 seconds\nOutput:\nx"))
         self.assertEqual(result_digest("ok  \tpkg\t0.31s"), result_digest("ok  \tpkg\t4.02s"))
         self.assertNotEqual(result_digest("Output:\nx"), result_digest("Output:\ny"))
 
@@ -85,22 +68,16 @@ class Hits(unittest.TestCase):
     def test_a_call_made_again_after_a_compaction_with_the_same_result_is_idle(self):
         log = Log().call(*READ).compact().call(*READ)
         hit = log.calls.end()[0]
-        self.assertEqual(
-            (hit["kind"], hit["result"], hit["made_before_compaction"], hit["windows"]),
-            ("idle", "unchanged", True, ["turn", "reply"]),
-        )
+        self.assertEqual((hit["kind"], hit["result"], hit["made_before_compaction"], hit["windows"]),
+                         ("idle", "unchanged", True, ["turn", "reply"]))
         self.assertEqual((hit["earlier"], hit["turns_after"], hit["replies_after"]), ({"turn": 1, "reply": 1}, 0, 1))
 
     def test_without_a_compaction_before_it_no_repeat_is_a_hit(self):
         self.assertEqual(Log().call(*READ).call(*READ).kinds(), [])
 
     def test_a_file_that_was_written_in_between_makes_it_innocent_and_another_file_does_not(self):
-        for path, kind in (
-            ("src/a.py", "written between"),
-            ("/repo/src/a.py", "written between"),
-            ("src/b.py", "idle"),
-            ("src/aa.py", "idle"),
-        ):
+        for path, kind in (("src/a.py", "written between"), ("/repo/src/a.py", "written between"), ("src/b.py", "idle"),
+                           ("src/aa.py", "idle")):
             log = Log().call(*READ).call("edit", {"path": path, "new_text": "x"}).compact().call(*READ)
             self.assertEqual(log.kinds(), [kind], path)
 
@@ -109,20 +86,17 @@ class Hits(unittest.TestCase):
 
     def test_a_write_after_the_compaction_counts(self):
         self.assertEqual(
-            Log().call(*READ).compact().call("edit", {"path": "src/a.py"}).call(*READ).kinds(), ["written between"]
-        )
+            Log().call(*READ).compact().call("edit", {"path": "src/a.py"}).call(*READ).kinds(), ["written between"])
 
     def test_a_patch_writes_the_files_that_it_names(self):
         patch = "*** Begin Patch\n*** Update File: src/a.py\n+x\n*** End Patch"
         self.assertEqual(
-            Log().call(*READ).compact().call("apply_patch", patch).call(*READ).kinds(), ["written between"]
-        )
+            Log().call(*READ).compact().call("apply_patch", patch).call(*READ).kinds(), ["written between"])
 
     def test_a_command_may_read_anything_so_any_write_counts(self):
         tests = ("bash", {"command": "go test ./..."})
         self.assertEqual(
-            Log().call(*tests).compact().call("edit", {"path": "z.go"}).call(*tests).kinds(), ["written between"]
-        )
+            Log().call(*tests).compact().call("edit", {"path": "z.go"}).call(*tests).kinds(), ["written between"])
         self.assertEqual(Log().call(*tests).compact().call(*tests).kinds(), ["idle"])
 
     def test_a_file_that_a_command_wrote_in_between_was_written(self):
@@ -151,13 +125,10 @@ class Hits(unittest.TestCase):
         self.assertEqual(Log().call(*READ, None).compact().call(*READ, "1").kinds(), ["result unknown"])
 
     def test_polls_are_told_apart(self):
-        for call in (
-            ("BashOutput", {"bash_id": "1"}),
-            ("bash", {"command": "git status --short"}),
-            ("exec_command", {"cmd": "cd x && git --no-pager log -1"}),
-            ("write_stdin", {"session_id": 3, "chars": ""}),
-            ("bash", {"command": "sleep 5; kubectl get pods"}),
-        ):
+        for call in (("BashOutput", {"bash_id": "1"}), ("bash", {"command": "git status --short"}),
+                     ("exec_command", {"cmd": "cd x && git --no-pager log -1"}),
+                     ("write_stdin", {"session_id": 3, "chars": ""}),
+                     ("bash", {"command": "sleep 5; kubectl get pods"})):
             self.assertEqual(Log().call(*call).compact().call(*call).kinds(), ["poll"], call)
 
     def test_the_windows_count_turns_and_replies_apart(self):
@@ -231,23 +202,15 @@ class Shapes(unittest.TestCase):
             self.assertEqual(targets(value), [], value)
 
     def test_what_writes_and_what_only_looks_like_it(self):
-        for name, arguments in (
-            ("Write", {"file_path": "a"}),
-            ("bash", {"command": "echo x > a"}),
-            ("bash", {"command": "sed -i s/a/b/ f"}),
-            ("functions.apply_patch", "x"),
-            ("bash", {"command": "git checkout main"}),
-            ("str_replace_editor", {"command": "create", "path": "a"}),
-        ):
+        for name, arguments in (("Write", {"file_path": "a"}), ("bash", {"command": "echo x > a"}),
+                                ("bash", {"command": "sed -i s/a/b/ f"}), ("functions.apply_patch", "x"),
+                                ("bash", {"command": "git checkout main"}),
+                                ("str_replace_editor", {"command": "create", "path": "a"})):
             self.assertTrue(is_write(name, arguments), (name, arguments))
-        for name, arguments in (
-            ("Read", {"file_path": "a"}),
-            ("bash", {"command": "grep -rn 'a' src 2>/dev/null"}),
-            ("bash", {"command": "ls 2>&1"}),
-            ("str_replace_editor", {"command": "view", "path": "a"}),
-            ("bash", {"command": "cat a | head"}),
-            ("f", None),
-        ):
+        for name, arguments in (("Read", {"file_path": "a"}), ("bash", {"command": "grep -rn 'a' src 2>/dev/null"}),
+                                ("bash", {"command": "ls 2>&1"}),
+                                ("str_replace_editor", {"command": "view", "path": "a"}),
+                                ("bash", {"command": "cat a | head"}), ("f", None)):
             self.assertFalse(is_write(name, arguments), (name, arguments))
 
     def test_the_end_of_a_pipe_is_no_poll(self):

@@ -23,29 +23,19 @@ def kind(earlier, later, **known):
 
 class Kinds(unittest.TestCase):
     def test_the_same_rule_in_other_words(self):
-        for later in (
-            "you pushed to the release branch, I said to ask Dana",
-            "we never push to the release branch without asking Dana, right?",
-            "pushing to the release branch is never fine without Dana",
-        ):
+        for later in ("you pushed to the release branch, I said to ask Dana",
+                      "we never push to the release branch without asking Dana, right?",
+                      "pushing to the release branch is never fine without Dana"):
             self.assertEqual(kind(RULE, later), "restates", later)
 
     def test_another_thing_about_the_same_words_is_nothing(self):
-        for later in (
-            "what is on the release branch?",
-            "thanks",
-            "write the release notes",
-            "",
-            "?",
-            "ok",
-            "Dana is back",
-        ):
+        for later in ("what is on the release branch?", "thanks", "write the release notes", "", "?", "ok",
+                      "Dana is back"):
             self.assertIsNone(kind(RULE, later), later)
 
     def test_what_is_no_instruction_cannot_be_restated(self):
         self.assertIsNone(
-            kind("what does the parser do with comments?", "what does the parser do with comments in strings?")
-        )
+            kind("what does the parser do with comments?", "what does the parser do with comments in strings?"))
 
     def test_a_message_sent_again_with_no_reply_between_is_resent_edited_or_not(self):
         for later in (RULE, RULE + ", she is back on Monday", "never push to the release branch"):
@@ -55,32 +45,21 @@ class Kinds(unittest.TestCase):
     def test_another_agents_orders_and_tools_lines_are_machine_text(self):
         self.assertEqual(kind(RULE, RULE, origin="agent"), "machine text")
         self.assertEqual(
-            kind(RULE, "Stop hook feedback: never push to the release branch without asking Dana"), "machine text"
-        )
+            kind(RULE, "Stop hook feedback: never push to the release branch without asking Dana"), "machine text")
         self.assertEqual(
-            kind(RULE, "<notice>never push to the release branch without asking Dana</notice>"), "machine text"
-        )
+            kind(RULE, "<notice>never push to the release branch without asking Dana</notice>"), "machine text")
 
     def test_the_same_job_for_another_object_is_a_new_round(self):
-        self.assertEqual(
-            kind(
-                "review commit a1b2c3d and report findings only, by severity",
-                "review commit e4f5a6b and report findings only, by severity",
-            ),
-            "new round",
-        )
-        self.assertEqual(
-            kind(
-                "drain node-01, reimage it and put it back into the pool",
-                "drain node-02, reimage it and put it back into the pool",
-            ),
-            "new round",
-        )
+        self.assertEqual(kind("review commit a1b2c3d and report findings only, by severity",
+                              "review commit e4f5a6b and report findings only, by severity"),
+                         "new round")
+        self.assertEqual(kind("drain node-01, reimage it and put it back into the pool",
+                              "drain node-02, reimage it and put it back into the pool"),
+                         "new round")
 
     def test_the_same_job_again_after_it_was_done_is_a_new_round(self):
         self.assertEqual(
-            kind("run the whole test suite and commit", "run the whole test suite and commit"), "new round"
-        )
+            kind("run the whole test suite and commit", "run the whole test suite and commit"), "new round")
 
     def test_output_that_is_alike_is_no_restatement(self):
         log = (
@@ -90,8 +69,7 @@ class Kinds(unittest.TestCase):
 
     def test_a_rule_quoted_in_output_is_none(self):
         self.assertNotEqual(
-            kind(RULE, "remote: error: push to release branch without asking Dana\nFAIL: hook declined"), "restates"
-        )
+            kind(RULE, "remote: error: push to release branch without asking Dana\nFAIL: hook declined"), "restates")
 
     def test_the_evidence_names_both_sentences_and_the_earlier_turn(self):
         said = Said()
@@ -141,25 +119,18 @@ class Pairs(unittest.TestCase):
                 self.assertEqual(told_kind(pair), "resent", pair["id"])
 
     def test_counts_of_a_small_table(self):
-        pairs = [
-            {"id": "a", "earlier": RULE, "later": "I said never push to the release branch", "label": "restates"},
-            {"id": "b", "earlier": RULE, "later": "thanks", "label": "restates"},
-            {"id": "c", "earlier": RULE, "later": RULE, "label": "new"},
-        ]
+        pairs = [{"id": "a", "earlier": RULE, "later": "I said never push to the release branch", "label": "restates"},
+                 {"id": "b", "earlier": RULE, "later": "thanks", "label": "restates"},
+                 {"id": "c", "earlier": RULE, "later": RULE, "label": "new"}]
         found = measure(pairs)
         self.assertEqual(
-            (found["precision"], found["recall"], found["missed"], found["wrongly_taken"]), (0.5, 0.5, ["b"], ["c"])
-        )
+            (found["precision"], found["recall"], found["missed"], found["wrongly_taken"]), (0.5, 0.5, ["b"], ["c"]))
 
     def test_pairs_that_cannot_be_used_are_refused_with_their_place(self):
         good = {"id": "a", "earlier": "x", "later": "y", "label": "new"}
-        for pairs, word in (
-            ([], "no list"),
-            ([{**good, "label": "odd"}], "pair 1: label"),
-            ([good, good], "stands twice"),
-            ([{**good, "later": " "}], "must be texts"),
-            ([{**good, "replied": "no"}], "replied"),
-        ):
+        for pairs, word in (([], "no list"), ([{**good, "label": "odd"}], "pair 1: label"),
+                            ([good, good], "stands twice"), ([{**good, "later": " "}], "must be texts"),
+                            ([{**good, "replied": "no"}], "replied")):
             with tempfile.TemporaryDirectory() as folder:
                 path = Path(folder) / "pairs.json"
                 path.write_text(json.dumps({"pairs": pairs}), encoding="utf-8")

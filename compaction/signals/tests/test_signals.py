@@ -12,9 +12,9 @@ from unittest import mock
 
 from base.command import InputError, status_of
 from compaction.sessions.__main__ import main as import_main
+from compaction.signals.__main__ import find_signals, main
 from compaction.signals.events import moment
 from compaction.signals.tests.made_log import generate_log
-from compaction.signals.__main__ import find_signals, main
 
 DATA = os.environ.get("LAB_DATA")
 RULE = "never push to the release branch without asking Dana"
@@ -24,20 +24,16 @@ def conversation(name, time="2026-03-01T10:00:00Z", again=True, restate=True):
     """Events of a conversation with a compaction, an idle repeat and a restated rule after it."""
     at = {"conversation_id": name, "time": time}
     read = {"kind": "tool_call", "name": "read", "arguments": {"path": "a.py"}}
-    events = [
-        {**at, "turn": 1, "reply": 0, "kind": "user", "content": RULE},
-        {**at, "turn": 1, "reply": 1, **read, "call_id": "c1"},
-        {**at, "turn": 1, "reply": 1, "kind": "tool_result", "content": "x", "call_id": "c1"},
-        {**at, "turn": 1, "reply": 2, "kind": "assistant", "content": "Done."},
-        {**at, "turn": 1, "reply": 2, "kind": "compaction", "content": "Work went on."},
-    ]
+    events = [{**at, "turn": 1, "reply": 0, "kind": "user", "content": RULE},
+              {**at, "turn": 1, "reply": 1, **read, "call_id": "c1"},
+              {**at, "turn": 1, "reply": 1, "kind": "tool_result", "content": "x", "call_id": "c1"},
+              {**at, "turn": 1, "reply": 2, "kind": "assistant", "content": "Done."},
+              {**at, "turn": 1, "reply": 2, "kind": "compaction", "content": "Work went on."}]
     if restate:
         events.append({**at, "turn": 2, "reply": 2, "kind": "user", "content": "I said " + RULE})
     if again:
-        events += [
-            {**at, "turn": 2, "reply": 3, **read, "call_id": "c2"},
-            {**at, "turn": 2, "reply": 3, "kind": "tool_result", "content": "x", "call_id": "c2"},
-        ]
+        events += [{**at, "turn": 2, "reply": 3, **read, "call_id": "c2"},
+                   {**at, "turn": 2, "reply": 3, "kind": "tool_result", "content": "x", "call_id": "c2"}]
     return events
 
 
@@ -68,37 +64,24 @@ class Report(unittest.TestCase):
     def test_the_control_is_of_the_sessions_that_compacted_and_paired_by_session(self):
         def filler(name, first, last, new):
             at = {"conversation_id": name}
-            return [
-                {
-                    **at,
-                    "turn": turn,
-                    "reply": turn + 10,
-                    "kind": "tool_call",
-                    "name": "read",
-                    "arguments": {"path": f"{name}{turn}" if new else "a.py"},
-                }
-                for turn in range(first, last)
-            ]
+            return [{**at, "turn": turn, "reply": turn + 10, "kind": "tool_call", "name": "read",
+                     "arguments": {"path": f"{name}{turn}" if new else "a.py"}}
+                    for turn in range(first, last)]
 
-        log = (
-            conversation("a")
-            + filler("a", 8, 12, True)
-            + conversation("b", again=False)
-            + filler("b", 2, 4, True)
-            + filler("b", 8, 12, False)
-        )
+        log = (conversation("a")
+               + filler("a", 8, 12, True)
+               + conversation("b", again=False)
+               + filler("b", 2, 4, True)
+               + filler("b", 8, 12, False))
         log += filler("c", 1, 40, False)  # never compacts: no control of others
         share = signals(log, turns=5)[0]["repeats"]["within_5_user_turns"]["shares"][0]
-        self.assertEqual(
-            (share["after"], share["control"]),
-            ({"repeats": 1, "calls": 3, "share": 1 / 3}, {"repeats": 4, "calls": 8, "share": 0.5}),
-        )
+        self.assertEqual((share["after"], share["control"]),
+                         ({"repeats": 1, "calls": 3, "share": 1 / 3}, {"repeats": 4, "calls": 8, "share": 0.5}))
         self.assertEqual((share["sessions"], share["sign_test_p"]), ({"up": 1, "down": 1, "equal": 0}, 1.0))
 
     def test_a_message_after_a_broken_off_reply_is_resent_and_not_restated(self):
         log = conversation("a", again=False, restate=False)[:4] + [
-            {"conversation_id": "a", "turn": 2, "reply": 2, "kind": "user", "content": RULE, "interrupted": True}
-        ]
+            {"conversation_id": "a", "turn": 2, "reply": 2, "kind": "user", "content": RULE, "interrupted": True}]
         report, flagged = signals(log)
         self.assertEqual((report["user_messages"].get("resent"), flagged), (1, []))
 
@@ -120,13 +103,11 @@ class Report(unittest.TestCase):
 class Labels(unittest.TestCase):
     def test_precision_and_recall_over_the_labelled_messages(self):
         labels = {("a", 2): "restates", ("b", 2): "resent", ("c", 2): "restates", ("d", 2): "unclear"}
-        log = (
-            conversation("a")
-            + conversation("b")
-            + conversation("c", restate=False)
-            + conversation("d")
-            + conversation("e")
-        )
+        log = (conversation("a")
+               + conversation("b")
+               + conversation("c", restate=False)
+               + conversation("d")
+               + conversation("e"))
         found = signals(log, labels=labels)[0]["labels"]
         self.assertEqual((found["precision"], found["recall"], found["false_alarms"]), (0.5, 0.5, 1))
         self.assertEqual(found["wrongly_taken"], [{"conversation_id": "b", "turn": 2, "label": "resent"}])
@@ -143,11 +124,9 @@ class Sample(unittest.TestCase):
         self.assertEqual(first[1]["strength"], first[19]["strength"])
 
     def test_only_evidence_between_the_dates_counts(self):
-        log = (
-            conversation("old", "2026-01-05T10:00:00Z")
-            + conversation("in", "2026-02-05T10:00:00+02:00")
-            + conversation("none", None)
-        )
+        log = (conversation("old", "2026-01-05T10:00:00Z")
+               + conversation("in", "2026-02-05T10:00:00+02:00")
+               + conversation("none", None))
         for event in log:
             if event["time"] is None:
                 del event["time"]
@@ -174,11 +153,9 @@ class Streams(unittest.TestCase):
     def test_memory_does_not_grow_with_the_number_of_conversations(self):
         peaks, some = [], list(generate_log(1200))
         for times in (2, 6):  # the same conversations under other names, so that the longest is as long
-            log = [
-                line
-                for n in range(times)
-                for line in lines({**e, "conversation_id": f"{n} {e['conversation_id']}"} for e in some)
-            ]
+            log = [line
+                   for n in range(times)
+                   for line in lines({**e, "conversation_id": f"{n} {e['conversation_id']}"} for e in some)]
             tracemalloc.start()
             with (
                 mock.patch("compaction.signals.events.REMEMBERED", 4),
@@ -191,15 +168,12 @@ class Streams(unittest.TestCase):
 
     def test_lines_that_are_no_events_are_refused_with_their_number(self):
         good = conversation("a")[0]
-        for bad, word in (
-            (b"{", "not JSON"),
-            (b"[]", "no JSON object"),
-            (json.dumps({**good, "kind": "odd"}).encode(), "kind is 'odd'"),
-            (json.dumps({**good, "turn": "1"}).encode(), "'turn'"),
-            (json.dumps({**good, "content": None}).encode(), "'content'"),
-            (json.dumps({**good, "conversation_id": 7}).encode(), "'conversation_id'"),
-            (json.dumps({**good, "reply": True}).encode(), "'reply'"),
-        ):
+        for bad, word in ((b"{", "not JSON"), (b"[]", "no JSON object"),
+                          (json.dumps({**good, "kind": "odd"}).encode(), "kind is 'odd'"),
+                          (json.dumps({**good, "turn": "1"}).encode(), "'turn'"),
+                          (json.dumps({**good, "content": None}).encode(), "'content'"),
+                          (json.dumps({**good, "conversation_id": 7}).encode(), "'conversation_id'"),
+                          (json.dumps({**good, "reply": True}).encode(), "'reply'")):
             with self.assertRaisesRegex(InputError, f"log: line 2: .*{word}"):
                 find_signals([json.dumps(good).encode(), bad], "log")
 
@@ -221,8 +195,7 @@ class Command(unittest.TestCase):
             log = Path(folder) / "log.jsonl"
             for names in ([], ["a"], ["a", "b"]):
                 events = [event for name in names for event in conversation(name)] or conversation(
-                    "z", False, False, False
-                )
+                    "z", False, False, False)
                 log.write_bytes(b"\n".join(lines(events)) + b"\n")
                 status, out, err = self.run_main(log)
                 report = json.loads(out)
@@ -234,17 +207,14 @@ class Command(unittest.TestCase):
             log = Path(folder) / "log.jsonl"
             events = [
                 {**e, "time": "\ud800", "conversation_id": "a\udfff"} | ({"name": "\ud83d"} if "name" in e else {})
-                for e in conversation("a")
-            ]
+                for e in conversation("a")]
             log.write_bytes(b"\n".join(lines(events)) + b"\n")
             status, out, err = self.run_main(log)
             self.assertEqual((status, err, json.loads(out)["flagged"][0]["hits"][0]["name"]), (0, "", "?"))
 
     def test_refusals_are_one_line(self):
-        for arguments, word in (
-            (["none.jsonl"], "cannot be read"),
-            (["none.jsonl", "--labels", "none.json"], "cannot be read"),
-        ):
+        for arguments, word in ((["none.jsonl"], "cannot be read"),
+                                (["none.jsonl", "--labels", "none.json"], "cannot be read")):
             status, out, err = self.run_main(*arguments)
             self.assertEqual((status, out, len(err.splitlines())), (2, "", 1))
             self.assertIn(word, err)
@@ -261,8 +231,7 @@ class RecordedSessions(unittest.TestCase):
             paths = [
                 str(p)
                 for p in sorted(folder.iterdir())
-                if p.suffix in (".jsonl", ".json", ".traj") and p.stem not in ("items", "manifest", "restatements")
-            ]
+                if p.suffix in (".jsonl", ".json", ".traj") and p.stem not in ("items", "manifest", "restatements")]
             import_main([*paths, "--output", str(log)])
             value = json.loads((folder / "restatements.json").read_text(encoding="utf-8"))
             labels = {(m["conversation_id"], m["turn"]): m["label"] for m in value["messages"]}

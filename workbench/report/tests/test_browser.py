@@ -11,10 +11,10 @@ from pathlib import Path
 
 from workbench.report.__main__ import page
 from workbench.report.sent import request_view
-from workbench.report.view import evaluation_section
-from workbench.tests.test_compare import row
 from workbench.report.tests.test_report import NASTY, evaluation, sweep
 from workbench.report.tests.test_sent import CASE
+from workbench.report.view import evaluation_section
+from workbench.tests.test_compare import row
 
 CHROMIUM = os.environ.get("LAB_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 HARNESS = """<!doctype html><meta charset="utf-8"><body><iframe id="f" width="{width}" height="900"></iframe>
@@ -41,37 +41,18 @@ class InABrowser(unittest.TestCase):
         """(document, console lines) of a page in headless chromium."""
         with tempfile.TemporaryDirectory() as profile:
             done = subprocess.run(
-                [
-                    CHROMIUM,
-                    "--headless",
-                    "--no-sandbox",
-                    "--disable-gpu",
-                    "--enable-logging=stderr",
-                    "--v=0",
-                    "--disable-dev-shm-usage",
-                    f"--user-data-dir={profile}",
-                    *options,
-                    "--dump-dom",
-                    path.as_uri(),
-                ],
-                capture_output=True,
-                text=True,
-                encoding="utf-8",
-                timeout=120,
-                check=True,
-            )
+                [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--v=0",
+                 "--disable-dev-shm-usage", f"--user-data-dir={profile}", *options, "--dump-dom", path.as_uri()],
+                capture_output=True, text=True, encoding="utf-8", timeout=120, check=True)
         return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
 
     def example(self):
         long = "a_very_long_word_without_any_place_to_break_" * 6
-        strategies = {
-            name: [row("one", [long], [NASTY]), row(long), row("three", ["x"])]
-            for name in ("recent", "relevant", "notes", "hybrid", "bm25", "dense", "near")
-        }
+        strategies = {name: [row("one", [long], [NASTY]), row(long), row("three", ["x"])]
+                      for name in ("recent", "relevant", "notes", "hybrid", "bm25", "dense", "near")}
         sections = [
             evaluation_section("plain.json", evaluation(cases=strategies), 60),
-            evaluation_section("sweep.json", sweep({"1024": strategies, "4096": strategies, "16384": strategies}), 60),
-        ]
+            evaluation_section("sweep.json", sweep({"1024": strategies, "4096": strategies, "16384": strategies}), 60)]
         view = request_view({**CASE, "instructions": long}, "recent", {**row("one", total=1), "turns": [0, 1]}, None)
         sections[0]["levels"][0]["matrix"]["rows"][0]["cells"][0]["request"] = view
         return page([{**one, "title": "Evaluation", "notes": [long]} for one in sections])

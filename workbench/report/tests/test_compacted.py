@@ -22,15 +22,12 @@ def decided(*verdicts):
 
 class Cells(unittest.TestCase):
     def test_each_kind_of_trail_has_its_own_sign_and_words(self):
-        for trail, wanted in {
-            ("verbatim", "supported"): ("complete", "●", "2/2"),
-            ("verbatim", "absent"): ("part", "◐", "1/2"),
-            ("absent", "absent"): ("none", "○", "0/2"),
-            ("verbatim", "contradicted"): ("none", "!", "1/2 contradicted"),
-            ("unjudged",): ("part", "◐", "0/1 unjudged"),
-            ("verbatim", "opaque"): ("part", "◐", "1/2 opaque"),
-            (): ("failed", "×", "not checked"),
-        }.items():
+        for trail, wanted in {("verbatim", "supported"): ("complete", "●", "2/2"),
+                              ("verbatim", "absent"): ("part", "◐", "1/2"), ("absent", "absent"): ("none", "○", "0/2"),
+                              ("verbatim", "contradicted"): ("none", "!", "1/2 contradicted"),
+                              ("unjudged",): ("part", "◐", "0/1 unjudged"),
+                              ("verbatim", "opaque"): ("part", "◐", "1/2 opaque"),
+                              (): ("failed", "×", "not checked")}.items():
             with self.subTest(trail):
                 cell = item_cell(decided(*trail), "the words")
                 self.assertEqual((cell["state"], cell["mark"], cell["text"]), wanted)

@@ -40,13 +40,9 @@ def evaluation(*rows, **changes):
 def sweep(levels):
     made = report()
     del made["cases"], made["summary"]
-    return {
-        **made,
-        "budgets": {
-            budget: {"summary": {name: summary(rows) for name, rows in cases.items()}, "cases": cases}
-            for budget, cases in levels.items()
-        },
-    }
+    return {**made,
+            "budgets": {budget: {"summary": {name: summary(rows) for name, rows in cases.items()}, "cases": cases}
+                        for budget, cases in levels.items()}}
 
 
 class Tags(HTMLParser):
@@ -100,10 +96,8 @@ class Page(unittest.TestCase):
         self.assertGreater("".join(tags.words).count(NASTY), 8)
 
     def test_every_element_is_closed(self):
-        levels = {
-            "64": {"recent": [row("one", ["x"])], "notes": [row("one")]},
-            "128": {"recent": [row("one")], "notes": [row("one")]},
-        }
+        levels = {"64": {"recent": [row("one", ["x"])], "notes": [row("one")]},
+                  "128": {"recent": [row("one")], "notes": [row("one")]}}
         tags = Tags(self.made(evaluation(row("one"), row("two", ["x"], ["y"])), sweep(levels)))
         self.assertEqual((tags.problems, tags.open), ([], []))
 
@@ -119,20 +113,13 @@ class Page(unittest.TestCase):
     def test_every_cell_says_its_state_in_words_and_signs(self):
         section = evaluation_section(
             "r",
-            evaluation(
-                row("a"),
-                row("b", ["x"]),
-                row("c", ["x", "y"], ["z"]),
-                row("d", within=False),
-                {"case": "e", "split": "dev", "kind": "k", "error": "no"},
-            ),
-            60,
-        )
+            evaluation(row("a"), row("b", ["x"]), row("c", ["x", "y"], ["z"]), row("d", within=False),
+                       {"case": "e", "split": "dev", "kind": "k", "error": "no"}),
+            60)
         cells = [one["cells"][0] for one in section["levels"][0]["matrix"]["rows"]]
         self.assertEqual(
             [(cell["mark"], cell["text"]) for cell in cells],
-            [("●", "2/2"), ("◐", "1/2"), ("○", "0/2 +1 stale"), ("●", "2/2 over budget"), ("×", "no grade")],
-        )
+            [("●", "2/2"), ("◐", "1/2"), ("○", "0/2 +1 stale"), ("●", "2/2 over budget"), ("×", "no grade")])
 
     def test_a_strategy_that_holds_no_grade_at_all_can_be_shown(self):
         text = self.made(evaluation({"case": "e", "split": "dev", "kind": "k", "error": "no"}))
@@ -150,8 +137,7 @@ class Page(unittest.TestCase):
         other = [row(f"c{number}", ["x"] if number == 7 else []) for number in range(9)]
         self.assertEqual(shown_cases({"a": rows, "b": other}, 2)[0], "c7")
         self.assertIn(
-            "7 more are not shown", self.made(evaluation(cases={"a": rows, "b": other}), options=["--show", 2])
-        )
+            "7 more are not shown", self.made(evaluation(cases={"a": rows, "b": other}), options=["--show", 2]))
 
     def test_only_shows_the_named_case_and_refuses_an_unknown_one(self):
         text = self.made(evaluation(row("one"), row("two")), options=["--only", "two"])
@@ -214,8 +200,7 @@ class Page(unittest.TestCase):
         self.assertNotIn("| `x`", text)
         cells = {line.count("|") for line in text.splitlines() if line.startswith("| ") and "mean input" in line}
         self.assertEqual(
-            {line.count("|") for line in text.splitlines() if "alert" in line and line.startswith("| ")}, cells
-        )
+            {line.count("|") for line in text.splitlines() if "alert" in line and line.startswith("| ")}, cells)
 
 
 @unittest.skipUnless((ROOT / "evaluation-result.json").exists(), "no recorded report yet")

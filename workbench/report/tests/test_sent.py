@@ -30,14 +30,10 @@ class Requests(unittest.TestCase):
 
     def test_the_request_of_a_row_is_shown_with_found_and_stale_facts_marked(self):
         messages = self.view()["messages"]
-        self.assertEqual(
-            [one["role"] for one in messages],
-            ["system", "turn 1, user", "turn 1, assistant", "turn 2, user", "question"],
-        )
-        self.assertEqual(
-            [(part["mark"], part["text"]) for part in messages[1]["parts"]],
-            [(None, "The port is "), ("found", "80 & no"), (None, " other.")],
-        )
+        self.assertEqual([one["role"] for one in messages],
+                         ["system", "turn 1, user", "turn 1, assistant", "turn 2, user", "question"])
+        self.assertEqual([(part["mark"], part["text"]) for part in messages[1]["parts"]],
+                         [(None, "The port is "), ("found", "80 & no"), (None, " other.")])
         self.assertEqual(messages[3]["parts"][0], {"mark": "stale", "text": "Now 8080"})
 
     def test_a_request_that_costs_other_than_recorded_is_not_shown(self):
@@ -59,11 +55,8 @@ class Requests(unittest.TestCase):
 
     def test_marks_do_not_overlap_and_lose_no_character(self):
         text = "aabbccdd aabb"
-        for marks in (
-            [("found", "aabb"), ("stale", "bbcc")],
-            [("found", "aa"), ("found", "aabbcc")],
-            [("stale", "zz")],
-        ):
+        for marks in ([("found", "aabb"), ("stale", "bbcc")], [("found", "aa"), ("found", "aabbcc")],
+                      [("stale", "zz")]):
             parts = mark_parts(text, marks)
             self.assertEqual("".join(part["text"] for part in parts), text)
         self.assertEqual(mark_parts(text, [("found", "aa"), ("stale", "aabbcc")])[0]["text"], "aabbcc")
