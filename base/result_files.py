@@ -4,9 +4,12 @@ evaluation   evaluate.py's report: summary and cases by strategy; a sweep has th
 row          one strategy's grade of one case; a row without `required_found` holds no grade, its selector failed
 """
 
+from collections import Counter
+
 from base.command import InputError, read_json
 from base.shapes import COMPACTION, COMPARISON, SINGLE, SWEEP, misfit
 
+MERGED = "it was edited or merged; run evaluate.py again"
 MAKERS = {"evaluation": "evaluate.py", "comparison": "workbench.compare", "compaction": "compaction.check"}
 
 
@@ -48,3 +51,38 @@ def read_result(path, *wanted):
     if problem:
         raise InputError(f"{path}: not as {MAKERS[kind]} writes it: {problem}; run that again")
     return kind, result
+
+
+def check_evaluation(report, path, summarize):
+    """InputError, by name, where an evaluation does not follow from its own rows: it was edited or merged.
+
+    summarize   rows -> {split: figures}: evaluate.summarize, which made the summaries
+    """
+    strategies, wanted = None, None  # of the first budget, and the cases that every strategy has to have
+    for budget, level in levels(report).items():
+        place = f"{path}: budget {budget}" if budget else str(path)
+        strategies = strategies or set(level["cases"])
+        for part in ("cases", "summary"):
+            if other := set(level[part]) ^ strategies:
+                raise InputError(f"{place}: strategy {min(other)!r} is not everywhere; {MERGED}")
+        for name, rows in level["cases"].items():
+            cases = [(row["case"], row["split"], row["kind"]) for row in rows]
+            wanted = wanted or set(cases)
+            twice = [case for case, times in Counter(row["case"] for row in rows).items() if times > 1]
+            if twice or set(cases) != wanted:
+                problem = f"{twice[0]!r} stands twice" if twice else f"{min(set(cases) ^ wanted)[0]!r} is not everywhere"
+                raise InputError(f"{place}: {name}: case {problem}; {MERGED}")
+            if level["summary"][name] != summary_of(rows, budget, summarize):
+                raise InputError(f"{place}: {name}: the summary is not that of its rows; {MERGED}")
+
+
+def summary_of(rows, budget, summarize):
+    """The summary of rows, or None where a row contradicts itself or a sweep's budget, or a summary cannot hold it."""
+    for row in rows:
+        if graded(row) == ("error" in row) or graded(row) and row["required_total"] < 1:
+            return None
+        if graded(row) and budget and row["within_budget"] != (row["input_tokens"] <= int(budget)):
+            return None
+    found = summarize(rows)
+    counted = sum(figures["cases"] + figures.get("errors", 0) for figures in found.values())
+    return found if counted == len(rows) else None
