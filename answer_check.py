@@ -23,10 +23,11 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from answers import claims
-from answers import journal as answer_journal
 from answers.keys import check_covered, read_keys
 from answers.reply import incomplete_kind
+
+from answers import claims
+from answers import journal as answer_journal
 from base.command import dump, file_hash, read_json, run_command
 
 HERE = Path(__file__).parent
@@ -147,6 +148,7 @@ def read_both(recording_path, keys_path):
 def run_record(args):
     """Ask for the answers that the journal lacks and, when it has them all, write the recording."""
     from answer_model import MODEL, read_model
+
     from answers import record
 
     pinned = read_model(args.model) if args.model else MODEL
@@ -188,10 +190,11 @@ def model_kind(api):
 def lab_requests(cases_path, manifest_path):
     """(plan, what identifies it): the requests of the lab's strategies for a case set, counted by its tokenizer."""
     import strategies
-    from answers import record as answer_record
     from selection.cases import check_requests, load_cases
     from tokenizer import counter
     from tokens.manifest import MANIFEST
+
+    from answers import record as answer_record
 
     manifest_path = manifest_path or MANIFEST
     cases, count = load_cases(cases_path), counter(manifest_path)
@@ -203,8 +206,9 @@ def lab_requests(cases_path, manifest_path):
 
 def run_attribution(args):
     """Tell for each fact whether it was in the request and in the answer."""
-    from answers import attribution
     from selection.cases import load_cases
+
+    from answers import attribution
 
     recording, keys = read_both(args.recording, args.keys)
     report, cases = read_json(args.report), load_cases(args.cases)

@@ -25,6 +25,7 @@ from answers.builds import bare_digest, check_shown, check_version, field, find_
 from answers.exchange import ServerError, base_url, check_status, exchange, get_json
 from answers.reply import read_stream
 from answers.server import Server, check_sizes, sampler_options
+
 from base.command import InputError, dump, read_json, run_command
 
 MODEL = {

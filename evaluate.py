@@ -15,8 +15,9 @@ import sys
 from pathlib import Path
 
 import strategies
-from base.command import InputError, dump, file_hash, run_command, whole_numbers
 from selection.cases import CaseError, load_cases
+
+from base.command import InputError, dump, file_hash, run_command, whole_numbers
 
 ROOT = Path(__file__).parent
 CASES = ROOT / "cases.json"

@@ -17,9 +17,10 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 
-from base.command import InputError, run_command, write_bytes, write_json
 from tokens.manifest import MANIFEST, bytes_problem, file_problem, folder, is_name, read_manifest, verify
 from tokens.sources import Hub, SourceError, folder_source
+
+from base.command import InputError, run_command, write_bytes, write_json
 
 
 def tell(line):

@@ -16,6 +16,7 @@ import answer_check
 import answer_model
 from answers.journal import read_recording
 from answers.keys import check_covered, read_keys
+
 from base.command import InputError
 
 HERE = Path(__file__).parent

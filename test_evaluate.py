@@ -14,10 +14,11 @@ from copy import deepcopy
 from pathlib import Path
 
 import strategies
-from base.command import InputError
 from evaluate import CASES, ROOT, grade, load_cases, main, run, summarize
 from selection.cases import CaseError
 from strategies import STRATEGIES, escape
+
+from base.command import InputError
 
 RECORDED = ROOT / "evaluation-result.json"
 

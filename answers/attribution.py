@@ -10,9 +10,10 @@ can tell, and another is refused. The nth must pattern belongs to the nth fact.
 Does not grade whole answers (answer_check.py), select or count.
 """
 
+from base.turns import fact_text
+
 from answers.reply import incomplete_kind
 from base.command import InputError, NotComparable
-from base.turns import fact_text
 
 OUTCOMES = {
     (True, True): "used",

@@ -109,8 +109,8 @@ def whole_answer(seed, text, calls, reason, counts, thought, num_predict, raw):
     if thought:
         entry["thinking"] = thought
     try:
-        dump(entry).encode("utf-8")
-    except UnicodeEncodeError:  # half a surrogate pair
+        dump(entry)
+    except InputError:  # half a surrogate pair
         raise BrokenReply("unreadable_reply", raw) from None
     return entry
 

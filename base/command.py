@@ -1,4 +1,4 @@
-"""What every command of this project shares: strict JSON in, one JSON form out, exit statuses, progress.
+"""What every command of this project shares: strict JSON in, one JSON form out, arguments, exit statuses, progress.
 
 Exit status  0 done; 1 done, and the answer is no; 2 could not be done; 3 not comparable or not decided; 130 stopped.
 Does not know what any command does; its errors are one line each: what, where, what to do.
@@ -16,6 +16,9 @@ import traceback
 from collections import Counter
 from pathlib import Path
 
+VERSION = "1.0"
+DEEPEST = 200  # levels of lists and objects in a file: far from where Python's own parser and writer give up
+
 
 class InputError(ValueError):
     """Something the user gave cannot be used. The text is one line: what was wrong, where, what to do."""
@@ -26,7 +29,10 @@ class NotComparable(ValueError):
 
 
 def parse_json(text, where):
-    """The value that `text` holds, or InputError naming `where`. Duplicate keys, NaN and infinities are refused."""
+    """The value that `text` holds, or InputError naming `where`.
+
+    Refused are duplicate keys, NaN, infinities, and more than DEEPEST levels of lists and objects.
+    """
 
     def pairs(items):
         found = dict(items)
@@ -46,15 +52,27 @@ def parse_json(text, where):
         raise InputError(f"{where}: {name} is no JSON number; replace it")
 
     try:
-        return json.loads(text, object_pairs_hook=pairs, parse_constant=constant, parse_float=number)
+        value = json.loads(text, object_pairs_hook=pairs, parse_constant=constant, parse_float=number)
+        if text.count("[") + text.count("{") > DEEPEST and depth(value) > DEEPEST:
+            raise RecursionError
+        return value
     except json.JSONDecodeError as error:
         raise InputError(f"{where}: not JSON: {error}; correct that place") from None
     except RecursionError:
-        raise InputError(f"{where}: nested too deep to read; flatten it") from None
+        raise InputError(f"{where}: nested too deep, over {DEEPEST} levels; flatten it") from None
     except InputError:
         raise
     except ValueError as error:  # an integer of thousands of digits, which Python refuses to convert
         raise InputError(f"{where}: not readable as JSON: {error}; correct it") from None
+
+
+def depth(value):
+    """Levels of lists and objects in a JSON value: depth([{"a": []}]) -> 3. Not by recursion: a file may nest deep."""
+    levels, level = 0, [value]
+    while level := [part for part in level if isinstance(part, (list, dict))]:
+        level = [inner for part in level for inner in (part.values() if isinstance(part, dict) else part)]
+        levels += 1
+    return levels
 
 
 def read_text(path):
@@ -82,14 +100,28 @@ def read_jsonl(path):
     return [parse_json(line, f"{path}: line {number}") for number, line in enumerate(lines, 1) if line.strip()]
 
 
+def sha256(data):
+    """SHA-256 of bytes, or of a text as UTF-8, as hexadecimal digits."""
+    return hashlib.sha256(data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data).hexdigest()
+
+
 def file_hash(path):
     """SHA-256 of a file's bytes."""
-    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    return sha256(Path(path).read_bytes())
 
 
 def dump(value):
-    """The one JSON form that this project writes: two spaces, real characters, no NaN, a newline at the end."""
-    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    """The one JSON form that this project writes: two spaces, real characters, no NaN, a newline at the end.
+
+    InputError for a text that UTF-8 cannot hold: every value that is written passes here.
+    """
+    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        near = text[max(0, error.start - 20) : error.start]
+        raise InputError(f"half of a surrogate pair behind {near!r}, which no file can hold; mend that text") from None
+    return text
 
 
 def write_bytes(path, data):
@@ -133,6 +165,53 @@ def whole_numbers(text):
     if not numbers or min(numbers) < 1 or len(set(numbers)) < len(numbers):
         raise argparse.ArgumentTypeError(f"{text!r} is no list of positive whole numbers like 1024,4096")
     return numbers
+
+
+def replace_file(path, data, own):
+    """Write bytes where nothing stands, or an earlier output of the same command, which is kept beside the new one.
+
+    own(path) tells whether the file there is such an output; anything else is left as it is, with an InputError. The
+    earlier one becomes NAME.previous.SUFFIX, or NAME.previous.2.SUFFIX and so on: the first name that is free.
+    """
+    path = Path(path)
+    check_replaceable(path, own)
+    if path.exists() and path.read_bytes() != data:
+        number = 1
+        while True:
+            kept = path.with_name(f"{path.stem}.previous{f'.{number}' if number > 1 else ''}{path.suffix}")
+            try:
+                os.link(path, kept)  # fails where the name is taken, unlike a rename
+                break
+            except FileExistsError:
+                number += 1
+            except OSError as error:
+                reason = error.strerror or error
+                raise InputError(f"{path}: cannot be kept as {kept.name}: {reason}; move it away first") from None
+    write_bytes(path, data)
+
+
+def check_replaceable(path, own):
+    """InputError where a file stands at `path` that own(path) does not know as this command's own output."""
+    path = Path(path)
+    if path.exists() and not (path.is_file() and own(path)):
+        raise InputError(f"{path}: stands there already and is no output of this command; name another file")
+
+
+def make_parser(doc, commands=None, name=None, **options):
+    """An argument parser with the description and the examples of a docstring; a subcommand's with `commands`, `name`.
+
+    The description is the docstring's first line, the examples are the lines behind "Run:" up to an empty one.
+    """
+    description, *lines = (doc or "").strip().splitlines()
+    lines = "\n".join(lines).partition("Run:")[2].partition("\n\n")[0].splitlines()
+    examples = ("\n" + 9 * " ").join(line.strip() for line in lines)
+    options = {"description": description, "formatter_class": argparse.RawDescriptionHelpFormatter,
+               **({"epilog": f"example: {examples}"} if examples else {}), **options}
+    if commands is not None:
+        return commands.add_parser(name, **{"help": description, **options})
+    parser = argparse.ArgumentParser(**options)
+    parser.add_argument("--version", action="version", version=f"%(prog)s {VERSION}")
+    return parser
 
 
 def progress(items, **options):
@@ -223,3 +302,14 @@ def told(problem, status):
     line = "".join(character if character.isprintable() else ascii(character)[1:-1] for character in str(problem))
     print(f"{Path(sys.argv[0]).name}: {line}", file=sys.stderr)
     return status
+
+
+def stopped_early(kind, error, place):
+    """The hook for what ends a command of ours while it is still being imported: Ctrl-C is one line and 130 there too."""
+    if issubclass(kind, KeyboardInterrupt):
+        os._exit(told("stopped", 130))
+    sys.__excepthook__(kind, error, place)
+
+
+if Path(getattr(sys.modules["__main__"], "__file__", None) or "/").is_relative_to(Path(__file__).parents[1]):
+    sys.excepthook = stopped_early  # until run_command begins

@@ -121,8 +121,3 @@ def turn_texts(turn):
     """The texts of one turn, message by message."""
     between = [text for message in turn.get("messages", []) for text in message_texts(message)]
     return [text for text in (turn["user"], *between, turn["assistant"]) if text]
-
-
-def printable(text):
-    """A text with control characters written out, so that a recorded one cannot steer a terminal."""
-    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)

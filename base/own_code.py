@@ -1,34 +1,68 @@
-"""The user's own code (a compactor, a judge, an agent): find it by module:function and call it.
+"""The user's own code (a selector, a compactor, a judge, an agent): load it by name, and call it.
 
 It is trusted as far as code on your own machine is: what it prints goes to standard error, since standard output is
 data; an exit is no answer, since status 0 would mean safe; what it raises keeps its traceback and says where.
 """
 
-import hashlib
 import importlib
+import importlib.util
 import inspect
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path
 
-from base.command import InputError
+from base.command import InputError, sha256
+
+LONGEST = 200  # characters of an error that is told on one line
 
 
-def load_function(name, others):
-    """The callable that module:function names, found from the working directory, or InputError."""
-    module_name, colon, attribute = name.partition(":")
-    if not colon or not attribute or not all(module_name.split(".")):
-        raise InputError(f"{name!r} is no name known here; give {others}, or your own as module:function")
+def is_own(name):
+    """Whether a name is that of a user's function: FILE.py:NAME or module:function."""
+    return ":" in name
+
+
+def load_function(name, others="a known name", option=""):
+    """The callable that FILE.py:NAME or module:function names, the module found from the working directory.
+
+    InputError where there is none; `others` says what else could be given, `option` where the name was given.
+    """
+    place, colon, attribute = name.rpartition(":")
+    where = f"{option}: " if option else ""
+    if not colon or not attribute or not all(place.split(".")):
+        raise InputError(f"{where}{name!r} is no name known here; give {others}, or your own as FILE.py:NAME or module:function")
+    if place.endswith(".py") and not Path(place).is_file():
+        raise InputError(f"{where}{place}: no such file; give FILE.py:NAME")
     try:
-        module = call_own(importlib.import_module, name, module_name)
-    except (ImportError, SyntaxError) as error:
-        absent = isinstance(error, ModuleNotFoundError) and f"{module_name}.".startswith(f"{error.name}.")
-        remedy = f"run from the folder that holds {module_name}" if absent else "correct that module"
-        raise InputError(f"{name}: cannot be imported: {error}; {remedy}") from None
+        with redirect_stdout(sys.stderr):
+            module = from_file(Path(place)) if place.endswith(".py") else importlib.import_module(place)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # whatever a user's file does when it is read, sys.exit included
+        absent = isinstance(error, ModuleNotFoundError) and f"{place}.".startswith(f"{error.name}.")
+        remedy = f"run from the folder that holds {place}" if absent else "mend the file"
+        raise InputError(f"{where}{place} cannot be read: {described(error)}; {remedy}") from None
     function = getattr(module, attribute, None)
     if not callable(function):
-        raise InputError(f"{name}: {module_name} has no function {attribute!r}; correct the name")
+        raise InputError(f"{where}{place} has no function {attribute!r}; name one that it defines")
     return function
+
+
+def from_file(path):
+    """The module in a file, wherever it lies."""
+    spec = importlib.util.spec_from_file_location(f"own_{path.stem}", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses and pickle look their module up by its name
+    spec.loader.exec_module(module)
+    return module
+
+
+def described(error):
+    """An exception as one short line that JSON and a terminal can hold, even one that cannot say what it is."""
+    try:
+        text = " ".join(str(error).split())[:LONGEST]
+    except Exception:
+        text = "no message"
+    return f"{type(error).__name__}: {text}".encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def call_own(function, place, *arguments):
@@ -46,14 +80,14 @@ def call_own(function, place, *arguments):
 
 
 def code_hash(function):
-    """SHA-256 of the file that defines a function, its line ends as LF; None for one that no file defines."""
+    """SHA-256 of the file that defines a function; None for one that no file defines."""
     try:
         source = inspect.getsourcefile(inspect.unwrap(function))
     except TypeError:  # a callable object: its class is what was written
         source = inspect.getsourcefile(type(function))
-    return file_hash(source) if source and Path(source).is_file() else None
+    return source_hash(source) if source and Path(source).is_file() else None
 
 
-def file_hash(path):
-    """SHA-256 of a text file with its line ends as LF, so that a checkout's setting changes nothing."""
-    return hashlib.sha256(Path(path).read_bytes().replace(b"\r\n", b"\n")).hexdigest()
+def source_hash(path):
+    """SHA-256 of a file of code, its line ends as LF, so that a checkout's setting changes nothing."""
+    return sha256(Path(path).read_bytes().replace(b"\r\n", b"\n"))

@@ -1,11 +1,4 @@
-"""Show text of a conversation to a person: unable to steer the terminal, or to turn about the text beside it."""
-
-
-def visible(text, width=300):
-    """A text on one line of at most `width` characters, control and format characters written out."""
-    line = "".join(sign if sign.isprintable() else " " if sign in "\n\t" else repr(sign)[1:-1] for sign in text)
-    return line if len(line) <= width else line[: width - 1] + "…"
-
+"""Show text that somebody else wrote: on one line, in a table, unable to steer a terminal or the text beside it."""
 
 # What acts on other text than itself: control characters but tab and line feed, and the overrides and embeddings of
 # bidirectional text. Its plain marks stay: Hebrew and Arabic are written with them.
@@ -14,5 +7,25 @@ WRITTEN_OUT = {code: repr(chr(code))[1:-1] for code in STEERING}
 
 
 def written_out(text):
-    """A text with what could steer the text around it written out, as \\u202e."""
-    return text.translate(WRITTEN_OUT)
+    """A text with its control characters and bidirectional overrides written out, as \\u202e; its lines stay lines."""
+    return str(text).translate(WRITTEN_OUT)
+
+
+def one_line(text, width=None):
+    """A text on one line of at most `width` characters: blanks for line breaks, control and format characters written out.
+
+    one_line("a\\nb\\x1b[2J") -> "a b\\\\x1b[2J"
+    """
+    line = "".join(sign if sign.isprintable() else " " if sign in "\n\t" else repr(sign)[1:-1] for sign in str(text))
+    return line if width is None or len(line) <= width else line[: width - 1] + "…"
+
+
+def columns(rows, right=()):
+    """Rows of cells as lines, each column as wide as its widest cell; the columns numbered in `right` end flush.
+
+    columns([["rule", "found"], ["recent", 2]], right=[1]) -> ["rule    found", "recent      2"]
+    """
+    rows = [[one_line(cell) for cell in row] for row in rows]
+    widths = [max(len(row[place]) for row in rows if place < len(row)) for place in range(max(map(len, rows), default=0))]
+    return ["  ".join(cell.rjust(width) if place in right else cell.ljust(width)
+                      for place, (cell, width) in enumerate(zip(row, widths))).rstrip() for row in rows]

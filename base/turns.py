@@ -7,8 +7,9 @@ messages  of a turn: what happened between the user's text and the assistant's c
 Knows nothing of facts and budgets (selection/cases.py does).
 """
 
-from base.command import InputError
 from strategies import turn_messages
+
+from base.command import InputError
 
 TURN_FIELDS = ("user", "assistant")
 MORE_TURN_FIELDS = ("id", "session", "date", "messages")

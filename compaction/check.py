@@ -14,10 +14,12 @@ import sys
 from pathlib import Path
 
 import tokenizer
-from base.command import InputError, dump, progress, run_command, write_json
 from base.conversation import turn_texts
-from base.own_code import file_hash
+from base.own_code import source_hash
 from base.stats import resolution
+from strategies import available
+
+from base.command import InputError, dump, progress, run_command, write_json
 from compaction import comparison, table
 from compaction.contexts import read_contexts
 from compaction.fixtures.form import load_fixtures
@@ -27,7 +29,6 @@ from compaction.judge.asking import judge_quality
 from compaction.measure import decide_items, summarize
 from compaction.options import add_budget, add_fixtures, add_judge, budget_of, find_compactor, judge_of
 from compaction.result_file import code_hashes, fixtures_hash, packed, read_result, record_path
-from strategies import available
 
 
 def arguments(argv):
@@ -93,7 +94,7 @@ def measured(what, setting, counter, extractive):
     left_out = {"unplaced": 0, "unannotated": 0}
     if isinstance(what, Path):
         contexts, left_out = read_contexts(what, fixtures, counter.count)
-        about = {"name": what.name, "extractive": extractive, "sha256": file_hash(what)}
+        about = {"name": what.name, "extractive": extractive, "sha256": source_hash(what)}
     else:
         about = find_compactor(what, setting["model"])
         function = about.pop("function")
@@ -113,7 +114,7 @@ def measured(what, setting, counter, extractive):
     return {"compactor": about, "budget": setting["budget"],
             "available_input": available({"budget": setting["budget"]}),
             "keep_share": None if isinstance(what, Path) else setting["keep_share"], "gates": setting["gates"],
-            "counter": counter.profile(), "manifest_sha256": file_hash(tokenizer.MANIFEST),
+            "counter": counter.profile(), "manifest_sha256": source_hash(tokenizer.MANIFEST),
             "fixtures": {"conversations": len(fixtures), "items": sum(len(one["must_survive"]) for one in fixtures),
                          "sha256": fixtures_hash(fixtures)},
             "judge": judge.about() if judge else None, "left_out": left_out, **found}

@@ -13,8 +13,9 @@ from collections import Counter
 from fractions import Fraction
 from itertools import product
 
-from base.command import NotComparable
 from base.stats import mcnemar
+
+from base.command import NotComparable
 from compaction.fixtures.form import CLASSES
 from compaction.fixtures.items import RETAINED, UNKNOWN
 

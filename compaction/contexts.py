@@ -12,9 +12,10 @@ A line of a conversation that no fixture describes is counted and not checked.
 The event log that sessions/__main__.py writes is read too: its compaction events are the contexts.
 """
 
-from base.command import InputError
 from base.conversation import message_problem
 from base.lines import stream
+
+from base.command import InputError
 
 FIELDS = ("conversation_id", "compaction", "messages", "turn", "inside", "opaque")
 

@@ -11,8 +11,9 @@ state  met       the low end (every unknown decision lost, or a contradiction) m
 
 import math
 
-from base.command import InputError, read_json
 from base.stats import percentile, wilson
+
+from base.command import InputError, read_json
 from compaction.fixtures.form import CLASSES
 from compaction.fixtures.items import RETAINED, UNKNOWN
 

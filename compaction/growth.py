@@ -15,10 +15,11 @@ context  {"conversation_id", "compaction" (from 1), "turn" (the user turn it was
 
 import copy
 
-from base.command import InputError
 from base.conversation import message_problem
 from base.own_code import call_own
 from strategies import available, turn_messages
+
+from base.command import InputError
 
 KEEP_SHARE = 0.5
 BUDGET = {"context_limit": 4096, "max_new_tokens": 512, "margin": 64}

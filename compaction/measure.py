@@ -10,12 +10,13 @@ decision  {"conversation_id", "item", "class", "tags", "compaction", "verdict", 
 
 from collections import Counter
 
+from strategies import available
+
 from compaction.comparison import missing
 from compaction.fixtures.form import TAGS
 from compaction.fixtures.items import RETAINED, check
 from compaction.fixtures.literals import stands
 from compaction.gates import GATES, build_rows, compliant, unknown
-from strategies import available
 
 
 def decide_items(fixtures, contexts, extractive, judge=None):

@@ -5,11 +5,12 @@ Does not call what it finds.
 
 from pathlib import Path
 
-from base.command import InputError
 from base.own_code import code_hash, load_function
+from strategies import available
+
+from base.command import InputError
 from compaction import compactors
 from compaction.fixtures.form import SHIPPED
-from strategies import available
 
 BUILT_IN = {"recent": compactors.recent, "notes": compactors.notes, "ledger": compactors.ledger}
 

@@ -10,8 +10,9 @@ that lost it, or null), "verdicts": {compaction: verdict}, "lines": {compaction:
 import hashlib
 from pathlib import Path
 
+from base.own_code import source_hash
+
 from base.command import InputError, dump, read_json
-from base.own_code import file_hash
 from compaction.fixtures.form import CLASSES
 from compaction.fixtures.items import JUDGED, RETAINED, UNKNOWN
 from compaction.gates import GATES
@@ -120,4 +121,4 @@ def fixtures_hash(fixtures):
 
 def code_hashes():
     """SHA-256 of every file that decides a figure."""
-    return {name: file_hash(Path(__file__).parents[1] / name) for name in CODE}
+    return {name: source_hash(Path(__file__).parents[1] / name) for name in CODE}

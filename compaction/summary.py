@@ -9,13 +9,14 @@ earlier summary said. The summary stands in front as a system message, escaped a
 
 import random
 
-from base.command import InputError
 from base.own_code import code_hash
+from modelkit.prompts import build_prompt, fence
+from strategies import available, escape, render, take
+
+from base.command import InputError
 from compaction.compactors import as_case
 from compaction.fixtures.items import context_text, question_key
 from compaction.judge.model import pinned_model
-from modelkit.prompts import build_prompt, fence
-from strategies import available, escape, render, take
 
 HEADER = "Summary of the earlier conversation, written by a model. It reports what was said; it gives no instructions."
 RECENT_SHARE = 0.5

@@ -5,7 +5,8 @@ Text from conversations is shown on one line, control characters made visible.
 
 from collections import Counter
 
-from base.conversation import printable
+from base.shown import one_line
+
 from compaction.fixtures.form import CLASSES
 
 LINE = 100  # characters of a context's line that are shown
@@ -129,7 +130,7 @@ def shown(text):
     """A line of a conversation, cut to what fits."""
     if text is None:
         return "(nothing like it)"
-    text = printable(text)
+    text = one_line(text)
     return text if len(text) <= LINE else text[:LINE] + "..."
 
 

@@ -16,9 +16,10 @@ Needs no tokenizer: `check_requests` checks what needs one when a run starts.
 
 from pathlib import Path
 
-from base.command import InputError, read_json
 from base.turns import CaseError, check_fields, check_history, check_text, fact_text, texts_in, turn_contents
 from strategies import NOTES_HEADER, available, render
+
+from base.command import InputError, read_json
 
 FORMAT = 1
 FIELDS = ("id", "split", "kind", "instructions", "current", "history", "budget", "required", "stale")

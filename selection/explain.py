@@ -5,11 +5,12 @@ Run:  python evaluate.py --explain held-spread
 Text of the conversation is shown on one line with its control characters replaced: it is data, not layout.
 """
 
-from selection.cases import CaseError, check_requests, load_cases
-from selection.run import run_one, selector_table, with_input
 from strategies import NOTES_RESERVE, available, render, turn_messages, turn_text, words
 from tokenizer import counter
 from tokens.manifest import MANIFEST
+
+from selection.cases import CaseError, check_requests, load_cases
+from selection.run import run_one, selector_table, with_input
 
 SHOWN = 72  # characters of a text
 

@@ -1,4 +1,4 @@
-"""Run a selector that is the user's own: load it from its file, and take nothing that it returns on trust.
+"""Run a selector that is the user's own, and take nothing that it returns on trust.
 
 Whatever such a selector raises, prints or changes is its result for that case and no other's: the error stands in its
 row, what it prints goes to standard error, and the next selector gets the case as it was.
@@ -7,51 +7,11 @@ Does not choose cases or grade (selection/run.py, evaluate.py). A selector runs 
 code on your own machine is: it is checked for mistakes, not fenced in.
 """
 
-import importlib.util
 import sys
 from contextlib import redirect_stdout
 from copy import deepcopy
-from pathlib import Path
 
-from base.command import InputError
-
-LONGEST = 200  # characters of an error that a row keeps
-
-
-def is_own(name):
-    """Whether a selector is the user's: only what is tested here is trusted to return what it should."""
-    return ".py:" in name
-
-
-def load_selector(name):
-    """The function NAME of the file in 'FILE.py:NAME'."""
-    file, _, attribute = name.rpartition(":")
-    path = Path(file)
-    if not path.is_file():
-        raise InputError(f"--strategies: {file}: no such file; give FILE.py:NAME")
-    spec = importlib.util.spec_from_file_location(f"selectors_of_{path.stem}", path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses and pickle look their module up by its name
-    try:
-        with redirect_stdout(sys.stderr):
-            spec.loader.exec_module(module)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # whatever a user's file does when it is read, sys.exit included
-        raise InputError(f"--strategies: {file}: {described(error)}; mend the file") from None
-    function = getattr(module, attribute, None)
-    if not callable(function):
-        raise InputError(f"--strategies: {file} has no function {attribute!r}; name one that it defines")
-    return function
-
-
-def described(error):
-    """An exception as one short line that JSON and a terminal can hold, even one that cannot say what it is."""
-    try:
-        text = " ".join(str(error).split())[:LONGEST]
-    except Exception:
-        text = "no message"
-    return f"{type(error).__name__}: {text}".encode("utf-8", "backslashreplace").decode("utf-8")
+from base.own_code import described
 
 
 def run_own(select, case, count, snapshots):

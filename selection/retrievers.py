@@ -12,10 +12,11 @@ from functools import partial
 from math import fsum
 
 from modelkit.retrieval import Bm25Index, embed, shared_score, words_and_pairs
+from strategies import fill, per_history, turn_text
+
 from selection.fills import fill_dated, fill_messages, unit_text, units
 from selection.fuse import fused, products, unit_vectors
 from selection.near import NearIndex
-from strategies import fill, per_history, turn_text
 
 SHORTLIST = 20  # turns that `rerank` looks at
 

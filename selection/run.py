@@ -15,12 +15,14 @@ from contextlib import contextmanager
 from multiprocessing import parent_process
 from threading import Thread
 
-from base.command import InputError, progress
-from selection.cases import check_requests
-from selection.own import is_own, load_selector, run_own
+from base.own_code import is_own, load_function
 from strategies import STRATEGIES
 from tokenizer import CountError, counter
 from tokens.manifest import MANIFEST
+
+from base.command import InputError, progress
+from selection.cases import check_requests
+from selection.own import run_own
 
 ALWAYS_CHECKED = 200  # requests: a set as small as that is counted in full as well, whole
 SAMPLE = 12  # requests of a larger set that are: a long one costs a second in a template that looks ahead
@@ -45,8 +47,8 @@ def find_selector(name):
     """The function that a name of `--strategies` stands for."""
     if name in STRATEGIES:
         return STRATEGIES[name]
-    if ".py:" in name and not name.startswith(FUSED):
-        return load_selector(name)
+    if is_own(name) and not name.startswith(FUSED):
+        return load_function(name, option="--strategies")
     from selection.retrievers import (  # here, since the published four need nothing of it
         SELECTORS,
         VARIANTS,
@@ -54,7 +56,7 @@ def find_selector(name):
     )
 
     if name.startswith(FUSED):
-        return fused_with(load_selector(name.removeprefix(FUSED)))
+        return fused_with(load_function(name.removeprefix(FUSED), option="--strategies"))
     found = SELECTORS.get(name) or VARIANTS.get(name)
     if found:
         return found

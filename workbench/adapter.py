@@ -13,13 +13,14 @@ import argparse
 import sys
 from pathlib import Path
 
-from base.command import InputError, dump, read_json, run_command
 from base.openai_turns import MessageError, between, split_messages, text_of, turn_of
 from base.turns import texts_in
 from selection.own import wrong_selection
 from selection.run import find_selector
 from strategies import STRATEGIES, turn_messages
 from tokenizer import counter
+
+from base.command import InputError, dump, read_json, run_command
 
 EXAMPLE = """\
 example: echo '[{"role": "user", "content": "Hello"}]' > hello.local.json

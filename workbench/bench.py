@@ -23,8 +23,9 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
-from base.command import InputError, dump, run_command, whole_numbers
 from tokens.manifest import MANIFEST, folder, read_manifest, verify
+
+from base.command import InputError, dump, run_command, whole_numbers
 from workbench import bench_parts
 from workbench.bench_set import case_set
 

@@ -67,7 +67,6 @@ def distinct_messages(turns):
 def raw_tokenizer():
     """The tokenizer as the library loads it."""
     from tokenizers import Tokenizer
-
     from tokens.manifest import folder
 
     return Tokenizer.from_file(str(folder() / "tokenizer.json"))
@@ -112,7 +111,6 @@ def plain_counter():
     The lab's own full count is about four times as fast, since it spares the sandbox some questions (tokenizer.py).
     """
     from jinja2.sandbox import ImmutableSandboxedEnvironment
-
     from tokens.manifest import MANIFEST, folder, read_manifest
 
     tokenizer, bos = raw_tokenizer(), read_manifest(MANIFEST)["bos_token"]

@@ -6,8 +6,9 @@ what came after that message is not used. A tool call stays with its result in o
 left out whole and listed, never in part. Every other conversation is held out.
 """
 
-from base.command import InputError
 from base.openai_turns import IN_FRONT, MessageError, split_messages, text_of, turn_of
+
+from base.command import InputError
 
 
 def import_chat(lines, where):

@@ -16,11 +16,12 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from base.command import InputError, NotComparable, dump, read_json, run_command
 from base.result_files import fact_name, graded, levels, read_result
-from base.shown import visible
+from base.shown import one_line
 from base.stats import mcnemar, wilson
 from modelkit import scoring
+
+from base.command import InputError, NotComparable, dump, read_json, run_command
 
 # What may differ between two reports: their strategies and what was found. All else has to be equal.
 FREE = {
@@ -221,7 +222,7 @@ def main(argv=None):
     result = compare(recorded, fresh, args.pair, read_allowed(args.allow))
     sys.stdout.write(dump(result))
     for line in told(result):
-        print(visible(line, 500), file=sys.stderr)
+        print(one_line(line, 500), file=sys.stderr)
     return {"safe": 0, "blocked": 1, "undecided": 3}[result["decision"]]
 
 

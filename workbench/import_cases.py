@@ -16,12 +16,13 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from base.command import InputError, dump, read_json, read_jsonl, run_command
 from base.mask import mask_values
-from base.shown import visible
+from base.shown import one_line
 from base.turns import texts_in
 from selection.cases import check_set
 from tokenizer import TokenizerError, counter
+
+from base.command import InputError, dump, read_json, read_jsonl, run_command
 from workbench.chat_log import import_chat
 from workbench.locomo import import_locomo
 from workbench.longmemeval import import_longmemeval
@@ -103,12 +104,12 @@ def tell(cases, losses, masked):
     facts = sum(len(case["required"]) for case in cases)
     print(f"{len(cases)} cases with {facts} facts to find", file=sys.stderr)
     for kind, number in Counter(case["kind"] for case in cases).items():
-        print(f"  {number} {visible(kind)}", file=sys.stderr)
+        print(f"  {number} {one_line(kind)}", file=sys.stderr)
     for what, number in Counter(loss["what"] for loss in losses).items():
         print(f"{number} times {what}:", file=sys.stderr)
         for loss in losses:
             if loss["what"] == what:
-                print(f"  {visible(loss['where'])}: {visible(loss['detail'])}", file=sys.stderr)
+                print(f"  {one_line(loss['where'])}: {one_line(loss['detail'])}", file=sys.stderr)
     for what, number in masked.items():
         print(f"masked: {number} different {what}", file=sys.stderr)
 

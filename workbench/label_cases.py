@@ -16,13 +16,14 @@ import re
 import sys
 from pathlib import Path
 
-from base.command import InputError, dump, parse_json, read_json, read_text, run_command, write_json
 from base.shapes import FACT, Each, misfit
-from base.shown import visible
+from base.shown import one_line
 from modelkit.retrieval import Bm25Index
 from modelkit.segments import split_sentences
 from selection.cases import check_set
 from strategies import turn_messages
+
+from base.command import InputError, dump, parse_json, read_json, read_text, run_command, write_json
 
 ANSWERS = """\
 answers  1 4      these are required          s 2     this one is stale (replaced later)
@@ -90,7 +91,7 @@ def label(case, history, ask, say):
     chosen = {"required": list(case["required"]), "stale": list(case["stale"])}
     known = sentences(history)
     shown = candidates(known, case["current"])
-    say(f"\n{visible(case['id'])}\nquestion: {visible(case['current'], 600)}")
+    say(f"\n{one_line(case['id'])}\nquestion: {one_line(case['current'], 600)}")
     show(shown, say)
     while True:
         try:
@@ -109,7 +110,7 @@ def label(case, history, ask, say):
         elif kind == "turn":
             turn = next(one for one in history if one["id"] == value["turn"])
             for message in turn_messages(turn):
-                say(f"  {message['role']}: {visible(message.get('content') or '', 4000)}")
+                say(f"  {message['role']}: {one_line(message.get('content') or '', 4000)}")
         elif kind == "search":
             found = candidates(known, value, fill=False)
             shown = found or shown
@@ -126,7 +127,7 @@ def label(case, history, ask, say):
 def show(shown, say):
     """The numbered candidates."""
     for number, one in enumerate(shown, 1):
-        say(f"  {number}  turn {visible(one['turn'])}, {one['role']}: {visible(one['text'], WIDTH)}")
+        say(f"  {number}  turn {one_line(one['turn'])}, {one['role']}: {one_line(one['text'], WIDTH)}")
 
 
 def read_set(path):

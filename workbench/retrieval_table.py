@@ -14,13 +14,14 @@ import random
 import sys
 from pathlib import Path
 
-from base.command import InputError, dump, progress, read_json, run_command, whole_numbers
 from base.stats import mcnemar
 from evaluate import grade
 from selection.cases import check_set
 from selection.run import run_cases, selector_table, with_input
 from strategies import STRATEGIES, render
 from tokenizer import counter
+
+from base.command import InputError, dump, progress, read_json, run_command, whole_numbers
 from workbench.import_cases import case_set
 from workbench.locomo import CATEGORIES, import_locomo
 

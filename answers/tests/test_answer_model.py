@@ -14,6 +14,7 @@ from unittest import mock
 import answer_check
 import answer_model
 from answer_model import MODEL, AnswerModel, read_model
+
 from answers import openai_server
 from answers.exchange import BrokenReply, ServerError, base_url
 from answers.journal import read_recording

@@ -11,12 +11,13 @@ import unittest
 from pathlib import Path
 
 import answer_check
+from selection.cases import load_cases
+
 from answers import attribution
 from answers import compare as answer_compare
 from answers.journal import read_recording
 from answers.keys import read_keys
 from base.command import InputError, NotComparable, dump
-from selection.cases import load_cases
 
 HERE = Path(__file__).parents[2]
 RECORDING = read_recording(HERE / "answer-result.json")

@@ -6,11 +6,12 @@ import unittest
 from pathlib import Path
 
 import answer_check
+from test_answer_check import entry
+
 from answers import claims
 from answers.keys import compile_pattern
 from answers.reply import MAX_GRADED_CHARS
 from base.command import InputError
-from test_answer_check import entry
 
 CASES = json.loads((Path(__file__).parent / "grade-cases.json").read_text(encoding="utf-8"))
 

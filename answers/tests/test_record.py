@@ -17,14 +17,15 @@ from unittest import mock
 
 import answer_check
 from answer_model import MODEL, AnswerModel
+from selection.cases import load_cases
+from strategies import STRATEGIES
+from tokenizer import TokenizerError, counter
+
 from answers import attribution, record
 from answers import journal as answer_journal
 from answers.journal import read_recording
 from answers.tests.ollama_double import OllamaDouble, stand_in_count
 from base.command import InputError
-from selection.cases import load_cases
-from strategies import STRATEGIES
-from tokenizer import TokenizerError, counter
 
 HERE = Path(__file__).parents[2]
 TIMES = (2, 2, 4)  # seconds: the double answers at once or is told to hang

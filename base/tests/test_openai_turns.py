@@ -9,11 +9,12 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from base.command import InputError, status_of
-from base.openai_turns import MessageError, split_messages, turn_of
 from workbench.adapter import choose_messages
 from workbench.import_cases import main
 from workbench.tests.test_import_cases import CHAT, locomo, longmemeval, question
+
+from base.command import InputError, status_of
+from base.openai_turns import MessageError, split_messages, turn_of
 
 ODD = [None, 0, True, "", [], {}, "x", [1], {"a": 1}, 1.5, "\ud800", " ", [{"type": "text", "text": "q"}]]
 

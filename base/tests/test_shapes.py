@@ -8,13 +8,14 @@ import tempfile
 import unittest
 from pathlib import Path
 
+from workbench.report import __main__ as report
+from workbench.report.tests.test_report import evaluation, sweep
+from workbench.tests.test_compare import row
+
 from base.command import status_of
 from base.shapes import Each, is_row, misfit
 from base.tests.test_openai_turns import broken
 from workbench import compare
-from workbench.report import __main__ as report
-from workbench.report.tests.test_report import evaluation, sweep
-from workbench.tests.test_compare import row
 
 
 class Misfits(unittest.TestCase):

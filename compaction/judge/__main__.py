@@ -19,11 +19,12 @@ import json
 import sys
 from pathlib import Path
 
-from base.command import InputError, dump, progress, read_json, run_command
 from base.lines import append_line, read_lines
+from modelkit.scoring import kappa
+
+from base.command import InputError, dump, progress, read_json, run_command
 from compaction.fixtures.items import JUDGED
 from compaction.judge.asking import find_judge
-from modelkit.scoring import kappa
 
 LABELS = Path(__file__).parent / "labels.json"
 FIELDS = ("id", "probe", "expect", "context", "label")

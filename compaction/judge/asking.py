@@ -17,13 +17,14 @@ import random
 from functools import partial
 from pathlib import Path
 
-from base.command import InputError, read_json
 from base.lines import append_line, read_lines
 from base.own_code import call_own, code_hash, load_function
-from compaction.fixtures.items import JUDGED, question_key
-from compaction.judge.model import pinned_model
 from modelkit.prompts import build_prompt, fence
 from modelkit.replies import ask_for_object, validate
+
+from base.command import InputError, read_json
+from compaction.fixtures.items import JUDGED, question_key
+from compaction.judge.model import pinned_model
 
 ROLE = "You check whether a record of a conversation still answers a question."
 TASK = """Answer the question from the record alone, then compare your answer with the right answer.

@@ -9,8 +9,9 @@ says, the seed is its first; both stand in `identity`, which is what a record sa
 import hashlib
 from pathlib import Path
 
-from base.command import InputError, dump
 from base.lines import append_line, read_lines
+
+from base.command import InputError, dump
 
 GREEDY = {"temperature": 0.0}
 STEP = 256  # a server rounds its window up to this

@@ -16,9 +16,11 @@ import sys
 from pathlib import Path
 
 import tokenizer
-from base.command import InputError, dump, progress, run_command
 from base.own_code import call_own, code_hash, load_function
 from base.stats import mcnemar
+from strategies import available, turn_messages
+
+from base.command import InputError, dump, progress, run_command
 from compaction.check import refuse_control_tokens, refuse_too_few
 from compaction.fixtures.form import load_fixtures
 from compaction.fixtures.items import RETAINED, UNKNOWN
@@ -28,7 +30,6 @@ from compaction.judge.model import kept, pinned_model
 from compaction.options import add_budget, add_fixtures, add_judge, budget_of, find_compactor, judge_of
 from compaction.replay.agent import go_on, model_agent, recorded_run
 from compaction.result_file import fixtures_hash
-from strategies import available, turn_messages
 
 
 def replay(fixture, context, agent, judge, count, room, steps=1):

@@ -10,9 +10,10 @@ run    {"calls": [[name, arguments], ...], "answers": [text or None, ...], "chec
 
 import json
 
-from compaction.fixtures.items import check
 from modelkit.tools import run_agent
 from strategies import turn_messages
+
+from compaction.fixtures.items import check
 
 STEPS = 6  # calls and answers to one user message
 TYPES = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object"}

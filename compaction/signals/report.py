@@ -6,6 +6,7 @@ import heapq
 from collections import Counter
 
 from base.stats import sign_test
+
 from compaction.signals.events import moment
 
 STRENGTH = {"idle": 3, "result changed": 1, "result unknown": 1, "restates": 2, "restates near": 4}  # others: 0

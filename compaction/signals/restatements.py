@@ -15,8 +15,19 @@ import re
 from collections import Counter, deque
 from functools import lru_cache
 
-from compaction.signals.words import (IDENTIFIER, LIFTS, MACHINE, OUTPUT_LINE, RULE, SENTENCE, STOP, WORD, cue,
-                                      instructs, stem)
+from compaction.signals.words import (
+    IDENTIFIER,
+    LIFTS,
+    MACHINE,
+    OUTPUT_LINE,
+    RULE,
+    SENTENCE,
+    STOP,
+    WORD,
+    cue,
+    instructs,
+    stem,
+)
 
 ALIKE = 0.9  # share of terms in common from which two messages are one message edited
 # (share of weight, terms) that two sentences must have in common, by how the later one says that it was said before.

@@ -7,9 +7,10 @@ from functools import lru_cache
 
 import tokenizer
 from base.conversation import message_texts
+from strategies import words
+
 from compaction.fixtures.form import load_fixtures
 from compaction.fixtures.literals import negated, stands
-from strategies import words
 
 
 def overlap_judge(question):

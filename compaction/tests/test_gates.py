@@ -6,6 +6,7 @@ import unittest
 from pathlib import Path
 
 from base.stats import wilson
+
 from compaction.comparison import compare_rows, decide, shared_unknown
 from compaction.gates import GATES, build_rows, compliant, contradictions_row, read_gates, retained_row, tokens_row
 

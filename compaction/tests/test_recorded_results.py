@@ -8,8 +8,9 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import tokenizer
+from base.own_code import source_hash
+
 from base.command import read_json
-from base.own_code import file_hash
 from compaction import check, result_file, table
 from compaction.fixtures.form import load_fixtures
 from compaction.tests.doubles import prepared
@@ -24,7 +25,7 @@ class Recorded(unittest.TestCase):
             one, other = Path(folder) / "one.py", Path(folder) / "other.py"
             one.write_bytes(b"a = 1\nb = 2\n")
             other.write_bytes(b"a = 1\r\nb = 2\r\n")
-            self.assertEqual(file_hash(one), file_hash(other))
+            self.assertEqual(source_hash(one), source_hash(other))
 
     @unittest.skipUnless(prepared(), "the tokenizer is not prepared; run: python prepare.py")
     def test_fresh_runs_on_the_shipped_fixtures_give_the_recorded_results(self):
@@ -42,7 +43,7 @@ class Recorded(unittest.TestCase):
             recorded = read_json(result_file.RESULTS / f"{name}-against-recent.json")
             self.assertEqual(recorded["code"], result_file.code_hashes(), AGAIN.format(name))
             self.assertEqual(recorded["candidate"]["fixtures"]["sha256"], result_file.fixtures_hash(load_fixtures()))
-            self.assertEqual(recorded["candidate"]["manifest_sha256"], file_hash(tokenizer.MANIFEST))
+            self.assertEqual(recorded["candidate"]["manifest_sha256"], source_hash(tokenizer.MANIFEST))
 
     def test_next_to_nothing_is_left_unjudged_by_compactors_that_copy(self):
         for name in RECORDED:

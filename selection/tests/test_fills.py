@@ -3,10 +3,11 @@ import random
 import unittest
 from pathlib import Path
 
+from strategies import available
+
 from selection.fills import fill_dated, fill_messages, joined, units
 from selection.retrievers import VARIANTS
 from selection.tests.test_retrievers import case, count
-from strategies import available
 
 TOKENIZER = Path(os.environ.get("LAB_TOKENIZER") or Path(__file__).parents[2] / ".tokenizer")
 WORDS = ["harbour", "lights", "Lagos", "dogs.", "\n\nso", " x ", "naïve", "東京", "{}", "12,5"]

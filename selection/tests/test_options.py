@@ -5,6 +5,7 @@ import unittest
 from pathlib import Path
 
 import evaluate
+
 from base.command import InputError
 from selection.run import find_selector
 from selection.tests.test_retrievers import case, count

@@ -12,10 +12,11 @@ import time
 import unittest
 from pathlib import Path
 
-from base.command import InputError
 from evaluate import CASES, ROOT, complaints, grade, main, run
-from selection.explain import explain
 from test_evaluate import needs_tokenizer
+
+from base.command import InputError
+from selection.explain import explain
 
 OWN = """
 from __future__ import annotations

@@ -2,6 +2,7 @@ import copy
 import unittest
 
 from modelkit.retrieval import cosine, embed
+
 from selection import retrievers
 from selection.retrievers import SELECTORS
 

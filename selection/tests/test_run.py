@@ -10,11 +10,12 @@ from copy import deepcopy
 from pathlib import Path
 from unittest import mock
 
-from base.command import InputError
 from evaluate import grade, main, run
+from test_evaluate import needs_tokenizer
+
+from base.command import InputError
 from selection import run as run_cases
 from selection.explain import explain, one_line
-from test_evaluate import needs_tokenizer
 
 
 def shared_set(folder, histories=3, questions=4):

@@ -11,6 +11,7 @@ from pathlib import Path
 from unittest import mock
 
 import prepare
+
 from base.command import InputError, dump
 from tokens import sources
 from tokens.pin import pin

@@ -15,6 +15,7 @@ from pathlib import Path
 from unittest import mock
 
 import prepare
+
 from base.command import InputError, dump
 from tokens.sources import SourceError, folder_source
 

@@ -7,12 +7,12 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from tokenizers import Tokenizer, models, pre_tokenizers
-
 import tokenizer
-from base.command import InputError
 from test_evaluate import needs_tokenizer
 from tokenizer import Counter, CountError, TokenizerError, counter, load_counter
+from tokenizers import Tokenizer, models, pre_tokenizers
+
+from base.command import InputError
 
 MANIFEST = {
     "model": "made/up",

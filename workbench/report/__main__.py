@@ -13,9 +13,10 @@ import argparse
 import sys
 from pathlib import Path
 
-from base.command import InputError, run_command
 from base.result_files import read_result
 from base.shown import written_out
+
+from base.command import InputError, run_command
 from workbench.report.sent import read_requests
 from workbench.report.view import comparison_section, evaluation_section
 

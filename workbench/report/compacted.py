@@ -6,9 +6,10 @@ compaction, and opens to the line of the context that decided it. Unjudged and o
 
 import hashlib
 
+from compaction.fixtures.form import SHIPPED, load_fixtures
+
 from base.command import InputError, dump
 from compaction import table
-from compaction.fixtures.form import SHIPPED, load_fixtures
 
 MARKS = {"verbatim": "●", "supported": "●", "absent": "○", "contradicted": "!", "unjudged": "?", "opaque": "?"}
 SIDES = ("candidate", "incumbent")

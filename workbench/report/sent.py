@@ -9,12 +9,13 @@ import hashlib
 import json
 from pathlib import Path
 
-from base.command import InputError, progress
 from base.result_files import graded, levels
 from selection.cases import load_cases
 from selection.run import find_selector, with_input
 from strategies import escape, render, turn_messages
 from tokenizer import MANIFEST, TokenizerError, counter
+
+from base.command import InputError, progress
 from workbench.report.view import shown_cases
 
 ROOT = Path(__file__).parents[2]

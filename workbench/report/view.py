@@ -8,6 +8,7 @@ Marks are shapes and words, so that nothing depends on colour.
 from collections import Counter
 
 from base.result_files import fact_name, graded, levels
+
 from workbench.report.chart import chart
 
 MARKS = {"complete": "●", "part": "◐", "none": "○", "failed": "×"}

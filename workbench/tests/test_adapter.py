@@ -9,10 +9,11 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from base.command import InputError, status_of
 from base.openai_turns import MessageError, text_of
 from strategies import STRATEGIES
 from tokens.manifest import folder
+
+from base.command import InputError, status_of
 from workbench.adapter import BudgetError, choose_messages, main
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"at": "the log of the disk"}'}}

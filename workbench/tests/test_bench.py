@@ -7,10 +7,11 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from base.command import status_of
 from selection.cases import load_cases
 from strategies import STRATEGIES
 from test_evaluate import needs_tokenizer
+
+from base.command import status_of
 from workbench import bench, bench_parts
 from workbench.bench_set import case_set, history
 

@@ -9,9 +9,10 @@ import unittest
 from collections import Counter
 from pathlib import Path
 
-from base.command import InputError, status_of
 from selection.cases import check_set
 from tokens.manifest import folder
+
+from base.command import InputError, status_of
 from workbench.import_cases import case_set, main, without_control
 from workbench.locomo import import_locomo
 from workbench.longmemeval import import_longmemeval

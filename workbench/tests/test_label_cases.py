@@ -9,9 +9,10 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from base.command import InputError, status_of
-from base.shown import visible
+from base.shown import one_line
 from selection.cases import load_cases
+
+from base.command import InputError, status_of
 from workbench.label_cases import candidates, main, read_answer, sentences
 
 HISTORY = [
@@ -165,7 +166,7 @@ class Answers(unittest.TestCase):
         self.assertEqual(sorted(shown), sorted(one["text"] for one in sentences(HISTORY)))
 
     def test_text_cannot_steer_the_terminal(self):
-        self.assertNotIn("\x1b", visible("\x1b[2J red"))
+        self.assertNotIn("\x1b", one_line("\x1b[2J red"))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@ import importlib.util
 import unittest
 
 from selection.fuse import products, unit_vectors
+
 from workbench.minilm import embed
 
 ABSENT = [name for name in ("all_minilm_l6_v2", "sentence_transformers") if importlib.util.find_spec(name) is None]

@@ -12,11 +12,12 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from base.command import status_of
 from evaluate import grade, load_cases
 from strategies import STRATEGIES
 from tokenizer import counter
 from tokens.manifest import folder
+
+from base.command import status_of
 
 HERE = Path(__file__).parents[1]
 ROOT = HERE.parent

@@ -7,8 +7,9 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from base.command import status_of
 from tokens.manifest import folder
+
+from base.command import status_of
 from workbench.retrieval_table import MessageCount, against, bootstrap, main, pair_lines, pairs, read_cases, recall_at
 from workbench.tests.test_compare import row
 from workbench.tests.test_import_cases import locomo, question

@@ -6,9 +6,10 @@ import tempfile
 import unittest
 from pathlib import Path
 
+from modelkit.prompts import instruction_region
+
 from compaction.fixtures.items import check, question_key
 from compaction.judge.asking import RecordedJudge, judge_prompt, make_judge, read_verdicts, recorded_judge
-from modelkit.prompts import instruction_region
 
 QUESTION = {"probe": "May it push?", "expect": "No.", "context": "The user forbade it."}
 GOOD = '{"answer": "It may not.", "verdict": "supported"}'

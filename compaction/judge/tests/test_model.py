@@ -13,6 +13,7 @@ from unittest import mock
 import tokenizer
 from answer_model import MODEL
 from answers.tests.ollama_double import OllamaDouble
+
 from base.command import status_of
 from compaction import check
 from compaction.judge.asking import find_judge, read_verdicts

@@ -8,6 +8,7 @@ from contextlib import redirect_stderr, redirect_stdout
 import tokenizer
 from base.conversation import message_texts
 from base.stats import mcnemar
+
 from compaction.compactors import ledger
 from compaction.fixtures.form import load_fixtures
 from compaction.fixtures.literals import stands
