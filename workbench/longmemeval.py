@@ -1,30 +1,36 @@
 """Make a case set of LongMemEval's questions and chat sessions (from the user's own download).
 
 A turn is a user message and the assistant's reply in one session, the session's date in front. A fact is a message
-marked `has_answer`; it is found when its turn is in the request. Questions of abstention (their id ends in _abs) are a
-kind of their own, and left out where nothing is marked. Does not use the answers.
+marked `has_answer`; it is found when its turn is in the request. A question's sessions are put in the order of their
+dates, which the oracle file does not keep: rules that go by the newest turn depend on it. Questions of abstention (their
+id ends in _abs) are a kind of their own, and left out where nothing is marked. Does not use the answers.
 """
+
+import re
 
 from base.command import InputError
 
 INSTRUCTIONS = "You are a helpful assistant. Answer the user's question from the earlier conversations."
+DATE = re.compile(r"\d{4}/\d{2}/\d{2} \(\w{3}\) \d{2}:\d{2}")  # as in 2023/05/20 (Sat) 02:21: in order as text
 EXCERPT = 200  # characters of a message that name it as a fact: enough to recognise it, its turn is what is found
 
 
 def import_longmemeval(value, where):
     """(histories, cases without a budget, losses) of the parsed file; every other question is held out.
 
-    Every question has a history of its own. losses: {"what", "where", "detail"} for each thing left out.
+    Every question has a history of its own. losses: {"what", "where", "detail"} for each thing left out or put in order.
     """
     if not isinstance(value, list) or not value:
         raise InputError(f"{where}: not LongMemEval: a list of questions is wanted; use its file unchanged")
-    histories, cases, losses = {}, [], []
+    histories, cases, losses, late = {}, [], [], []
     for number, question in enumerate(value):
         try:
             name = question["question_id"]
             if name in histories:
                 raise InputError(f"{where}: the question {name!r} stands twice; remove one")
-            histories[name], facts, lost = read_history(question, name)
+            sessions, moved = in_order(question, name, losses)
+            late += [moved] if moved else []
+            histories[name], facts, lost = read_history(sessions, name)
             kind = question["question_type"]
             if name.endswith("_abs") or kind.endswith("_abs"):
                 kind = "abstention"
@@ -41,21 +47,32 @@ def import_longmemeval(value, where):
             continue
         what = "abstention left out" if kind == "abstention" else "question left out"
         losses.append({"what": what, "where": name, "detail": "no message is marked as holding the answer"})
+    if late:
+        detail = f"{sum(late)} sessions of {len(late)} of the {len(value)} questions stood behind a later one"
+        losses.append({"what": "sessions put in the order of their dates", "where": str(where), "detail": detail})
     return histories, cases, losses
 
 
-def read_history(question, name):
-    """(turns, facts, losses) of a question's sessions, in the order of the file."""
-    turns, facts, losses = [], [], []
+def in_order(question, name, losses):
+    """([(number in the file, date, session)] by date, equal dates as they stand; how many stood behind a later one)."""
     dates = question["haystack_dates"]
     if len(dates) != len(question["haystack_sessions"]):
         raise InputError(
             f"question {name!r}: {len(dates)} dates for another number of sessions; use the file unchanged")
-    sessions = zip(dates, question["haystack_sessions"])
-    for number, (date, session) in enumerate(sessions, 1):
-        place = 0
-        for pair in pairs(session):
-            place += 1
+    sessions = list(zip(range(1, len(dates) + 1), dates, question["haystack_sessions"]))
+    if not all(map(DATE.fullmatch, dates)):
+        unread = next(date for date in dates if not DATE.fullmatch(date))
+        losses.append({"what": "order of the file kept", "where": name, "detail": f"the date {unread!r} is not read"})
+        return sessions, 0
+    late = sum(date < max(dates[:number]) for number, date in enumerate(dates) if number)
+    return sorted(sessions, key=lambda session: session[1]), late
+
+
+def read_history(sessions, name):
+    """(turns, facts, losses) of a question's sessions, numbered as in the file."""
+    turns, facts, losses = [], [], []
+    for number, date, session in sessions:
+        for place, pair in enumerate(pairs(session), 1):
             turn = f"S{number}:{place}"
             if pair[0]["role"] not in ("user", "assistant"):
                 role = pair[0]["role"]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from workbench.adapter import choose_messages
 from workbench.import_cases import main
-from workbench.tests.test_import_cases import CHAT, locomo, longmemeval, question
+from workbench.tests.made import CHAT, locomo, longmemeval, question
 
 from base.command import InputError, status_of
 from base.openai_turns import MessageError, split_messages, turn_of

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from workbench.report import __main__ as report
 from workbench.report.tests.test_report import evaluation, sweep
-from workbench.tests.test_compare import row
+from workbench.tests.made import row
 
 from base.command import status_of
 from base.shapes import Each, is_row, misfit

@@ -10,18 +10,7 @@ from pathlib import Path
 
 from base.command import InputError, NotComparable, status_of
 from workbench.compare import compare, main, paired, smallest_difference
-
-
-def row(case, missing=(), stale=(), total=2, within=True):
-    return {"case": case, "split": "dev", "kind": "made up", "turns": [0], "notes": 0, "input_tokens": 10,
-            "within_budget": within, "required_found": total - len(missing), "required_total": total,
-            "missing": list(missing), "stale_included": list(stale)}
-
-
-def report(*rows, **changes):
-    return {"case_set": "made-up.json", "case_set_sha256": "a", "strategies_sha256": "b",
-            "tokenizer_manifest_sha256": "c", "environment": {}, "counter": {"model": "m"}, "trials": 1, "grader": "g",
-            "summary": {}, "cases": {"recent": list(rows)}, **changes}
+from workbench.tests.made import report, row
 
 
 class Gate(unittest.TestCase):

@@ -16,6 +16,7 @@ from base.command import InputError, status_of
 from workbench.import_cases import case_set, main, without_control
 from workbench.locomo import import_locomo
 from workbench.longmemeval import import_longmemeval
+from workbench.tests.made import CALL, CHAT, locomo, longmemeval, question, utterance
 
 
 def run(*arguments):
@@ -24,24 +25,6 @@ def run(*arguments):
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         status = status_of(main, list(map(str, arguments)))
     return status, out.getvalue(), err.getvalue()
-
-
-def utterance(name, speaker, text, **more):
-    return {"dia_id": name, "speaker": speaker, "text": text, **more}
-
-
-def locomo(qa, **conversation):
-    """A file of the shape of LoCoMo with one conversation of two sessions, three and two utterances long."""
-    said = {"speaker_a": "Ana", "speaker_b": "Ben", "session_1_date_time": "1 May",
-            "session_1": [utterance("D1:1", "Ana", "The boat is green."), utterance("D1:2", "Ben", "Mine is red."),
-                          utterance("D1:3", "Ana", "Look.", blip_caption="a boat on a lake")],
-            "session_2_date_time": "2 May",
-            "session_2": [utterance("D2:1", "Ben", "I sold it."), utterance("D2:2", "Ana", "To whom?")]}
-    return [{"sample_id": "one", "conversation": {**said, **conversation}, "qa": qa}]
-
-
-def question(evidence, category=4):
-    return {"question": "Which colour?", "answer": "green", "evidence": evidence, "category": category}
 
 
 class LoCoMo(unittest.TestCase):
@@ -106,18 +89,34 @@ class LoCoMo(unittest.TestCase):
                          {"question left out": 4, "label repaired": 6, "label left out": 3})
 
 
-def longmemeval(**changes):
-    session = [{"role": "user", "content": "I moved to Lisbon.", "has_answer": True},
-               {"role": "assistant", "content": "How nice."}, {"role": "assistant", "content": "Anything else?"}]
-    return [{"question_id": "q1", "question_type": "single-session-user", "question": "Where do I live?",
-             "question_date": "3 May", "haystack_dates": ["1 May"], "haystack_sessions": [session], **changes}]
+DAY = "2023/05/01 (Mon) 18:05"
 
 
 class LongMemEval(unittest.TestCase):
+    def test_a_newest_turn_is_not_the_newest_since_the_file_is_not_in_order_of_time(self):
+        def said(text, **more):
+            return [{"role": "user", "content": text, **more}]
+
+        dates = ["2023/05/20 (Sat) 02:21", DAY, "2023/05/20 (Sat) 02:21", "2022/12/31 (Sat) 23:59"]
+        sessions = [said("c"), said("b"), said("d", has_answer=True), said("a")]
+        histories, cases, losses = import_longmemeval(
+            longmemeval(haystack_dates=dates, haystack_sessions=sessions) + longmemeval(question_id="q2"), "file")
+        self.assertEqual([turn["id"] for turn in histories["q1"]], ["S4:1", "S2:1", "S1:1", "S3:1"])
+        self.assertEqual(cases[0]["required"], [{"turn": "S3:1", "text": "d"}])
+        self.assertEqual([loss["detail"] for loss in losses],
+                         ["2 sessions of 1 of the 2 questions stood behind a later one"])
+
+    def test_a_date_that_cannot_be_read_puts_sessions_in_a_made_up_order(self):
+        session = longmemeval()[0]["haystack_sessions"][0]
+        value = longmemeval(haystack_dates=["2 May", "1 May"], haystack_sessions=[session, session])
+        histories, _, losses = import_longmemeval(value, "file")
+        self.assertEqual(histories["q1"][0]["id"], "S1:1")
+        self.assertEqual([loss["what"] for loss in losses], ["order of the file kept"])
+
     def test_marked_messages_are_the_facts(self):
         histories, cases, losses = import_longmemeval(longmemeval(), "file")
         self.assertEqual(cases[0]["required"], [{"turn": "S1:1", "text": "I moved to Lisbon."}])
-        self.assertEqual([turn["user"] for turn in histories["q1"]], ["[1 May] I moved to Lisbon.", "[1 May]"])
+        self.assertEqual([turn["user"] for turn in histories["q1"]], [f"[{DAY}] I moved to Lisbon.", f"[{DAY}]"])
         self.assertEqual(losses, [])
 
     def test_abstention_is_apart_and_a_question_without_marks_is_never_scored(self):
@@ -146,20 +145,6 @@ class LongMemEval(unittest.TestCase):
         for value in ([], {}, [{}], longmemeval(haystack_dates=3), longmemeval() * 2):
             with self.subTest(value=value), self.assertRaises(InputError):
                 import_longmemeval(value, "file")
-
-
-CALL = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"at": "log"}'}}
-CHAT = [
-    {"role": "system", "content": "Be brief."},
-    {"role": "user", "content": "Look at the log."},
-    {"role": "assistant", "content": None, "tool_calls": [CALL]},
-    {"role": "tool", "tool_call_id": "c1", "content": "disk full"},
-    {"role": "assistant", "content": "The disk is full."},
-    {"role": "user", "content": [{"type": "text", "text": "Write to ana@example.com"}]},
-    {"role": "assistant", "content": "Done."},
-    {"role": "user", "content": "What was wrong?"},
-    {"role": "assistant", "content": "The disk."},
-]
 
 
 class ChatLogs(unittest.TestCase):

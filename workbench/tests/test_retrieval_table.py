@@ -11,8 +11,7 @@ from tokens.manifest import folder
 
 from base.command import status_of
 from workbench.retrieval_table import MessageCount, against, bootstrap, main, pair_lines, pairs, read_cases, recall_at
-from workbench.tests.test_compare import row
-from workbench.tests.test_import_cases import locomo, question
+from workbench.tests.made import locomo, question, row
 
 
 def graded(case, missing=(), split="dev", total=1):

@@ -14,7 +14,7 @@ from workbench.report.sent import request_view
 from workbench.report.tests.test_report import NASTY, evaluation, sweep
 from workbench.report.tests.test_sent import CASE
 from workbench.report.view import evaluation_section
-from workbench.tests.test_compare import row
+from workbench.tests.made import row
 
 CHROMIUM = os.environ.get("LAB_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 HARNESS = """<!doctype html><meta charset="utf-8"><body><iframe id="f" width="{width}" height="900"></iframe>

@@ -13,7 +13,7 @@ from base.command import read_json, status_of
 from workbench.compare import compare
 from workbench.report.__main__ import main
 from workbench.report.view import evaluation_section, shown_cases
-from workbench.tests.test_compare import report, row
+from workbench.tests.made import report, row
 
 ROOT = Path(__file__).parents[3]
 NASTY = "<script>alert('&\"')</script> {{ 7 * 7 }} | `x` @someone"

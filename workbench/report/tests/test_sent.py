@@ -3,7 +3,7 @@
 import unittest
 
 from workbench.report.sent import mark_parts, request_view, shorten
-from workbench.tests.test_compare import row
+from workbench.tests.made import row
 
 CASE = {
     "id": "one",
