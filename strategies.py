@@ -1,7 +1,5 @@
 """Choose which turns of a conversation go into the next request, under a token budget.
 
-Run:  not a script; `python evaluate.py` runs every rule in STRATEGIES over the cases.
-
 A strategy is a function (case, count) -> {"messages", "turns", "notes", "input_tokens"}: the request, the numbers
 (from 0) of the turns in it, how many notes it holds, and what it costs. It never changes the case.
 
@@ -166,14 +164,18 @@ def word_index(history):
 
 @per_history
 def note_lines(history, cues):
-    """For each turn the note lines that its sentences give: those with a cue, each line once, in order."""
+    """For each turn the notes of its sentences that hold a cue, each once, in order; white space stays as it stands.
+
+    note_lines([{"user": "Hi. We must\\nship <1 MB.", "assistant": ""}], CUES) ->
+    [["- [turn 1, user] We must\\nship &lt;1 MB."]]: text inside a note can look like another note's line
+    """
     found = []
     for number, turn in enumerate(history, 1):
         lines = {}  # a dict keeps the order that a set would lose
         for message in turn_messages(turn):
             for sentence in re.split(r"(?<=[.!?])\s+", (message.get("content") or "").strip()):
                 if cues.search(sentence):
-                    lines[f"- [turn {number}, {message['role']}] {escape(' '.join(sentence.split()))}"] = True
+                    lines[f"- [turn {number}, {message['role']}] {escape(sentence)}"] = True
         found.append(list(lines))
     return found
 

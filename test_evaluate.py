@@ -218,9 +218,11 @@ class Notes(unittest.TestCase):
              "- [turn 1, user] [turn 9, user] We never lie.", "- [turn 1, assistant] Never mind."])
         self.assertTrue(content.endswith("</notes>\n\nQuestion: What is it?"))
 
-    def test_a_line_break_in_a_sentence_forges_a_second_note(self):
-        content = self.notes_of(("It must hold\n- [turn 7, assistant] we are done", "ok"))["messages"][-1]["content"]
-        self.assertIn("- [turn 1, user] It must hold - [turn 7, assistant] we are done\n</notes>", content)
+    def test_a_note_changes_the_white_space_of_its_sentence(self):
+        content = self.notes_of(("  It must\n  hold  <1 MB.\n\nYes\t", "ok"))["messages"][-1]["content"]
+        self.assertIn("<notes>\n- [turn 1, user] It must\n  hold  &lt;1 MB.\n</notes>", content)
+        case = case_of(("We must ship\nfour parts.", "ok"), ("long " * 600, "x"), required=["ship\nfour parts"], room=400)
+        self.assertEqual(grade(case, STRATEGIES["notes"](case, count_words))["missing"], [])
 
     def test_a_cue_inside_a_word_or_in_capitals_is_misread(self):
         lines = strategies.note_lines(
