@@ -75,18 +75,29 @@ def depth(value):
     return levels
 
 
-def read_text(path):
-    """The UTF-8 text of a file with its line ends as they are, a byte order mark taken off, or InputError."""
+def read_bytes(path):
+    """The bytes of a file, or InputError for one that cannot be read."""
     try:
         with open(path, "rb") as file:
             if stat.S_ISCHR(os.fstat(file.fileno()).st_mode) and not file.isatty():
                 raise OSError("is a device, not a file")  # /dev/zero never ends
-            return file.read().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 at byte {error.start}; save it as UTF-8") from None
+            return file.read()
     except (OSError, ValueError) as error:  # ValueError: a path with a null byte
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"{path}: cannot be read: {reason}; check the path and its permissions") from None
+
+
+def as_text(data, path):
+    """The text that some bytes of a file are, a byte order mark taken off, or InputError."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 at byte {error.start}; save it as UTF-8") from None
+
+
+def read_text(path):
+    """The UTF-8 text of a file with its line ends as they are, a byte order mark taken off, or InputError."""
+    return as_text(read_bytes(path), path)
 
 
 def read_json(path):

@@ -1,57 +1,132 @@
-"""Files of JSON lines: add one so that it is safe on the disk, read them whole or one at a time.
+"""Files of JSON lines: append safely, one process at a time; read them whole or as a stream.
 
-Not for two writers of one file at a time.
+A process may end at any moment (Ctrl-C, kill -9, power): a line that was appended stays, and the half-written last line
+that a kill can leave is cut off before the next one is appended. Nothing else is ever taken out.
 """
 
+import contextlib
 import json
 import os
+import threading
 from pathlib import Path
 
-from base.command import InputError, parse_json, read_text, write_text
+from base.command import InputError, as_text, parse_json, read_bytes
+
+BLOCK = 65536
+
+
+class LineFile:
+    """A file of JSON lines, open and locked until it is closed or the process ends; threads may append."""
+
+    def __init__(self, path, wait=False):
+        """Open or create the file; InputError where it is no file of ours or another process has it (`wait`: wait)."""
+        self.path, self.guard, self.broken = Path(path), threading.Lock(), False
+        try:
+            self.file = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
+        except OSError as error:
+            raise InputError(f"{path}: cannot be written: {error.strerror}; choose another place") from None
+        try:
+            if not lock(self.file, wait):
+                raise InputError(f"{path}: another run has it open; wait for it or name another file")
+            self.mend()
+            with contextlib.suppress(OSError):  # Windows cannot: the name of a new file has to outlast a power cut too
+                folder = os.open(self.path.parent, os.O_RDONLY)
+                os.fsync(folder)
+                os.close(folder)
+        except BaseException:
+            os.close(self.file)
+            raise
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        os.close(self.file)
+
+    def mend(self):
+        """Leave a line end at the end: a half-written last line is cut off, a whole one ended."""
+        size, tail = os.lseek(self.file, 0, os.SEEK_END), b""
+        while b"\n" not in tail and len(tail) < size:
+            os.lseek(self.file, max(0, size - len(tail) - BLOCK), os.SEEK_SET)
+            tail = os.read(self.file, min(BLOCK, size - len(tail))) + tail
+        tail = tail[tail.rfind(b"\n") + 1 :]
+        if is_torn(tail):
+            os.ftruncate(self.file, size - len(tail))
+        elif tail:
+            if not is_whole(tail):  # somebody's notes: no line of this project begins like that
+                raise InputError(f"{self.path}: the last line is no JSON object; move the file away")
+            self.write(b"\n")
+
+    def append(self, value):
+        """Write one line through to the disk, or raise InputError, and then for every further line as well."""
+        try:
+            data = json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8") + b"\n"
+        except UnicodeEncodeError:  # half of a surrogate pair: only its escape can be written
+            data = json.dumps(value, allow_nan=False).encode("ascii") + b"\n"
+        with self.guard:
+            if self.broken:
+                raise InputError(f"{self.path}: cannot be written any more; see the first complaint")
+            try:
+                self.write(data)
+            except OSError as error:
+                self.broken = True  # the torn line has to stay the last one: the next run cuts it off
+                raise InputError(f"{self.path}: cannot be written: {error.strerror}; free some space and start again:"
+                                 " what was recorded is kept") from None
+
+    def write(self, data):
+        """Add bytes at the end, on the disk when this returns."""
+        os.lseek(self.file, 0, os.SEEK_END)
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(self.file, rest) :]
+        os.fsync(self.file)
 
 
 def append_line(path, value):
-    """Add a line for `value`, flushed to the disk; a half-written last line of an earlier run goes."""
+    """Add a line for `value`, on the disk when this returns; waits while another process adds one."""
+    with LineFile(path, wait=True) as file:
+        file.append(value)
+
+
+def lock(file, wait=False):
+    """Whether this process got an open file for itself, until it closes it or ends."""
     try:
-        mend(path)
-        with open(path, "a", encoding="utf-8", newline="\n") as file:
-            file.write(json.dumps(value, ensure_ascii=False) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror or error}; choose another place") from None
+        import fcntl
+    except ImportError:  # Windows
+        import msvcrt
+
+        os.lseek(file, 2**30, os.SEEK_SET)  # far behind the data, which stays readable
+        try:
+            msvcrt.locking(file, msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except OSError:
+        return False
+    return True
 
 
 def read_lines(path):
     """[(line number, value), ...] of the file; a last line that was cut off while it was written is left out."""
-    lines = read_text(path).split("\n")
-    if torn(lines[-1]):
-        lines.pop()
-    return [
-        (number, parse_json(line, f"{path}: line {number}")) for number, line in enumerate(lines, 1) if line.strip()]
+    whole, end, tail = read_bytes(path).rpartition(b"\n")
+    text = as_text(whole + end + (b"" if is_torn(tail) else tail), path)
+    return [(number, parse_json(line, f"{path}: line {number}"))
+            for number, line in enumerate(text.split("\n"), 1) if line.strip()]
 
 
-def torn(tail):
-    """Whether the text after the last line end is the beginning of a line and no JSON object."""
+def is_torn(tail):
+    """Whether the bytes behind the last line end are the beginning of a line, or what a power cut left of one."""
+    return not tail.strip(b"\0 \t\r") or tail.startswith(b"{") and not is_whole(tail)
+
+
+def is_whole(line):
+    """Whether some bytes are one JSON object."""
     try:
-        return bool(tail.strip()) and not isinstance(json.loads(tail), dict)
-    except ValueError:
-        return True
-
-
-def mend(path):
-    """Leave the file with a line end at its end: a half-written last line goes, a whole one is ended."""
-    path = Path(path)
-    if not path.exists() or path.stat().st_size == 0:
-        return
-    with open(path, "rb") as file:
-        file.seek(-1, os.SEEK_END)
-        if file.read() == b"\n":
-            return
-    data = path.read_bytes()
-    start = data.rfind(b"\n") + 1
-    whole = data[:start] if torn(data[start:].decode("utf-8", "replace")) else data + b"\n"
-    write_text(path, whole.decode("utf-8"))
+        return isinstance(json.loads(line.decode("utf-8")), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def stream(path):
