@@ -1,6 +1,7 @@
 """Say whether a change to the strategies is safe: a fresh report against the recorded one, fact by fact.
 
-Run:  python evaluate.py > fresh.local.json; python -m workbench.compare evaluation-result.json fresh.local.json
+Run:  python -m evaluate > fresh.local.json
+      python -m workbench.compare evaluation-result.json fresh.local.json
 
 Every lost fact, new stale fact and new selection over budget is listed by strategy and case; one that --allow does not
 name ends with status 1. Means never decide: the paired figures stand beside the list for what they can show. Facts of
@@ -8,34 +9,40 @@ one case depend on each other, so the McNemar test over cases is the one to read
 Reports of other cases, budgets, counters or graders are refused with status 3: only the strategies may differ.
 A row that holds no grade, since its selector failed, is neither pass nor fail: the gate is then not decided (3).
 
-allow file  [{"change": "lost" | "stale" | "over budget", "strategy", "case", "fact", "why"}], and "budget" in a sweep
+A report that does not follow from its own rows was edited or merged, and is refused.
+
+allow file  [{"change": "lost" | "stale" | "over budget", "strategy", "case", "fact", "why"}], and "budget" in a sweep:
+            the `blocking` that the gate printed, each entry with the reason added, or that whole result
 """
 
-import argparse
 import sys
 from collections import Counter
 from pathlib import Path
 
-from base.result_files import fact_name, graded, levels, read_result
-from base.shown import one_line
+from base.ci import tell_ci
+from base.result_files import check_evaluation, fact_name, graded, levels, read_result
+from base.shapes import FACT, misfit
+from base.shown import columns, one_line
 from base.stats import mcnemar, wilson
+from evaluate import summarize
 from modelkit import scoring
 
-from base.command import InputError, NotComparable, dump, read_json, run_command
+from base.command import InputError, NotComparable, dump, make_parser, read_json, run_command
 
 # What may differ between two reports: their strategies and what was found. All else has to be equal.
-FREE = {
-    "case_set",
-    "strategies_sha256",
-    "selectors_sha256",
-    "environment",
-    "summary",
-    "cases",
-    "budgets",
-    "counted_in_full",
-}
+FREE = {"case_set", "strategies_sha256", "selectors_sha256", "environment", "summary", "cases", "budgets",
+        "counted_in_full"}
 CHANGES = ("lost", "stale", "over budget")
 LEVEL = 0.05
+
+
+def is_words(value):
+    """Whether a value is a text that says something."""
+    return isinstance(value, str) and bool(value.strip())
+
+
+ENTRY = {"change": lambda value: value in CHANGES, "strategy": is_words, "case": is_words, "fact?": FACT,
+         "budget?": (int, is_words), "why": is_words}
 
 
 def check_comparable(recorded, fresh):
@@ -95,7 +102,14 @@ def compare_rows(recorded, fresh):
             {(True, True): old["required_total"] - len(old["missing"]) - len(lost), (True, False): len(lost),
              (False, True): len(gained), (False, False): len(old["missing"]) - len(gained)})
     ungraded = [name for name in before if name not in both]
-    return {**found, "not_graded": ungraded, "paired": {unit: paired(counts) for unit, counts in pairs.items()}}
+    return {**found, "stale_cases": {"recorded": stale_cases(recorded), "fresh": stale_cases(fresh)}, "not_graded": ungraded, "paired": {unit: paired(counts) for unit, counts in pairs.items()}}
+
+
+def stale_cases(rows):
+    """{"alone", "replaced"}: cases whose request holds a stale fact and lacks a required one; and lacks none."""
+    stale = [row for row in rows if graded(row) and row["stale_included"]]
+    alone = [row["case"] for row in stale if row["missing"]]
+    return {"alone": alone, "replaced": [row["case"] for row in stale if not row["missing"]]}
 
 
 def difference(one, other):
@@ -124,22 +138,22 @@ def smallest_difference(cases):
 
 
 def read_allowed(path):
-    """The entries of an allow file; InputError for one without a reason or a name."""
+    """The entries of an allow file, fact and budget as the gate names them; InputError for one without a reason."""
     if path is None:
         return []
-    entries = read_json(path)
-    if not isinstance(entries, list):
-        raise InputError(f"{path}: not a list of allowed changes; see --help")
+    value = read_json(path)
+    entries = value.get("blocking") if isinstance(value, dict) else value
+    problem = misfit(entries, [ENTRY], "the list")
+    if problem:
+        raise InputError(f"{path}: {problem}; an allowed change needs a change out of {', '.join(CHANGES)}, its names "
+                         "and the reason as why")
     for number, entry in enumerate(entries, 1):
-        where = f"{path}: entry {number}"
-        if not isinstance(entry, dict) or entry.get("change") not in CHANGES:
-            raise InputError(f"{where}: no change out of {', '.join(CHANGES)}; name one")
         wanted = {"change", "strategy", "case", "why"} | ({"fact"} if entry["change"] != "over budget" else set())
         if set(entry) - {"budget"} != wanted:
-            raise InputError(f"{where}: fields {sorted(entry)}; wanted are {sorted(wanted)}, and budget in a sweep")
-        if not all(isinstance(value, str) and value.strip() for value in entry.values()):
-            raise InputError(f"{where}: a field is empty or no text; every allowed change needs its names and a reason")
-    return entries
+            raise InputError(f"{path}: entry {number}: fields {sorted(entry)}; wanted are {sorted(wanted)}, and budget "
+                             "in a sweep")
+    as_named = {"fact": fact_name, "budget": str}
+    return [{key: as_named.get(key, str)(value) for key, value in entry.items()} for entry in entries]
 
 
 def compare(recorded, fresh, pairs=(), allowed=()):
@@ -183,19 +197,30 @@ def identity(report):
     return {key: report[key] for key in report if key.endswith("_sha256") or key == "case_set"}
 
 
+def place_of(row):
+    """The strategy of a result or a change, and its budget in a sweep, as a person reads it."""
+    return row["strategy"] + (f" at {row['budget']} tokens" if "budget" in row else "")
+
+
 def told(result):
     """The result as lines of text for a person."""
+    rows = [["strategy", "unit", "found", "of", "gained", "lost", "exact McNemar p"]]
     for row in result["results"]:
-        where = row["strategy"] + (f" at {row['budget']} tokens" if "budget" in row else "")
         for unit, figures in row["paired"].items():
-            name = "cases complete" if unit == "cases" else "facts found"
-            yield (f"{where}: {name} {figures['found_recorded']} -> {figures['found_fresh']} of {figures['total']}, "
-                   f"gained {figures['gained']}, lost {figures['lost']}, exact McNemar p {figures['mcnemar_p']:.3g}")
-        for change in ("gained", "stale gone", "lost", "stale", "over budget"):
+            found = f"{figures['found_recorded']} -> {figures['found_fresh']}"
+            rows.append([place_of(row), "complete cases" if unit == "cases" else "facts", found, figures["total"],
+                         figures["gained"], figures["lost"], f"{figures['mcnemar_p']:.3g}"])
+    yield from columns(rows, right=(2, 3, 4, 5))
+    for row in result["results"]:
+        old, new = row["stale_cases"]["recorded"], row["stale_cases"]["fresh"]
+        if any((*old.values(), *new.values())):
+            yield (f"{place_of(row)}: cases with a stale fact: {len(old['alone'])} -> {len(new['alone'])} without its "
+                   f"replacement, {len(old['replaced'])} -> {len(new['replaced'])} with it")
+        for change in ("gained", "stale gone", *CHANGES):
             for item in row[change]:
-                yield f"  {change}: {item['case']}: {item.get('fact', 'the whole request')}"
+                yield f"{place_of(row)}: {change}: {item['case']}: {said_of(change, item, new)}"
         for name in row["not_graded"]:
-            yield f"  not graded: {name}: a selector failed there"
+            yield f"{place_of(row)}: not graded: {name}: a selector failed there"
     least = result["smallest_difference"]
     reach = "" if least["within_reach"] else f", which {least['cases']} cases cannot have"
     yield f"the least this set could have shown: {least['discordant_pairs']} discordant cases on one side{reach}"
@@ -206,20 +231,47 @@ def told(result):
     yield f"{result['decision']}: {len(result['blocking'])} changes that nothing allows"
 
 
+def said_of(change, item, stale):
+    """What a change is about; of a new stale fact also whether it came without its replacement."""
+    alone = change == "stale" and item["case"] in stale["alone"]
+    return item.get("fact", "the whole request") + (", without its replacement" if alone else "")
+
+
+def checks(result, fresh):
+    """The result for base.ci: a check for each change that nothing allows, and for each case without one."""
+    blocking = {}
+    for change in result["blocking"]:
+        key = (change["strategy"], change.get("budget"), change["case"])
+        blocking.setdefault(key, []).append(change)
+    for row in result["results"]:
+        for case in levels(fresh)[row.get("budget")]["cases"][row["strategy"]]:
+            changes = blocking.get((row["strategy"], row.get("budget"), case["case"]), [])
+            check = {"group": place_of(row), "name": case["case"], "state": "passed", "message": ""}
+            if case["case"] in row["not_graded"]:
+                yield {**check, "state": "error", "message": "not graded: a selector failed there"}
+            elif not changes:
+                yield check
+            for change in changes:
+                said = f"{change['change']}: {said_of(change['change'], change, row['stale_cases']['fresh'])}"
+                yield {**check, "name": f"{case['case']}: {said}", "state": "failed", "message": said}
+
+
 def main(argv=None):
-    parser = argparse.ArgumentParser(
-        description=__doc__.splitlines()[0],
-        epilog="example: python -m workbench.compare evaluation-result.json evaluation-result.json",
-        formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("recorded", type=Path, help="the report that evaluate.py gave before the change")
     parser.add_argument("fresh", type=Path, help="the report that it gives now")
     parser.add_argument(
         "--allow", type=Path, metavar="FILE", help="JSON list of changes allowed by name, each with why")
     parser.add_argument("--pair", action="append", default=[], metavar="RECORDED=FRESH",
                         help="compare these two strategies instead of each with itself; may be repeated")
+    parser.add_argument("--junit", type=Path, metavar="FILE", help="also write what was found as JUnit XML, for CI")
     args = parser.parse_args(argv)
-    recorded, fresh = (read_result(path, "evaluation")[1] for path in (args.recorded, args.fresh))
-    result = compare(recorded, fresh, args.pair, read_allowed(args.allow))
+    reports = []
+    for path in (args.recorded, args.fresh):
+        reports.append(read_result(path, "evaluation")[1])
+        check_evaluation(reports[-1], path, summarize)
+    result = compare(*reports, args.pair, read_allowed(args.allow))
+    tell_ci("workbench.compare", list(checks(result, reports[1])), args.junit)
     sys.stdout.write(dump(result))
     for line in told(result):
         print(one_line(line, 500), file=sys.stderr)

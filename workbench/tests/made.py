@@ -1,5 +1,7 @@
 """Made-up files and reports for the tests: LoCoMo, LongMemEval, a chat log, a row and a report of an evaluation."""
 
+from evaluate import summarize
+
 CALL = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"at": "log"}'}}
 CHAT = [
     {"role": "system", "content": "Be brief."},
@@ -47,6 +49,7 @@ def row(case, missing=(), stale=(), total=2, within=True):
 
 
 def report(*rows, **changes):
+    """A report of the strategy `recent`, its summary as evaluate.py makes it."""
     return {"case_set": "made-up.json", "case_set_sha256": "a", "strategies_sha256": "b",
             "tokenizer_manifest_sha256": "c", "environment": {}, "counter": {"model": "m"}, "trials": 1, "grader": "g",
-            "summary": {}, "cases": {"recent": list(rows)}, **changes}
+            "summary": {"recent": summarize(rows)}, "cases": {"recent": list(rows)}, **changes}

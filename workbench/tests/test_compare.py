@@ -7,9 +7,11 @@ import json
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
+from xml.etree import ElementTree
 
 from base.command import InputError, NotComparable, status_of
-from workbench.compare import compare, main, paired, smallest_difference
+from workbench.compare import compare, main, paired, smallest_difference, told
 from workbench.tests.made import report, row
 
 
@@ -63,6 +65,17 @@ class Gate(unittest.TestCase):
         failed = {"case": "two", "split": "dev", "kind": "made up", "error": "ValueError: no"}
         self.assertEqual(
             compare(report(row("one"), row("two")), report(row("one", ["x"]), failed))["decision"], "blocked")
+
+    def test_a_stale_fact_whose_replacement_is_missing_reads_like_one_that_stands_beside_it(self):
+        before = report(row("one"), row("two"), row("three", ["x"], ["old"]))
+        after = report(row("one", ["x"], ["old"]), row("two", stale=["old"]), row("three", stale=["old"]))
+        result = compare(before, after)
+        self.assertEqual(result["results"][0]["stale_cases"],
+                         {"recorded": {"alone": ["three"], "replaced": []},
+                          "fresh": {"alone": ["one"], "replaced": ["two", "three"]}})
+        text = "\n".join(told(result))
+        self.assertIn("1 -> 1 without its replacement, 0 -> 2 with it", text)
+        self.assertIn("stale: one: old, without its replacement\nrecent: stale: two: old\n", text)
 
     def test_inputs_stay_as_they_were(self):
         before, after = report(row("one")), report(row("one", ["x"]))
@@ -126,7 +139,7 @@ class Figures(unittest.TestCase):
 
 
 class Command(unittest.TestCase):
-    def run_files(self, before, after, allowed=None):
+    def run_files(self, before, after, allowed=None, junit=False):
         with tempfile.TemporaryDirectory() as folder:
             arguments = []
             for name, value in (("before", before), ("after", after)):
@@ -137,9 +150,11 @@ class Command(unittest.TestCase):
                 path = Path(folder) / "allowed.json"
                 path.write_text(json.dumps(allowed), encoding="utf-8")
                 arguments += ["--allow", str(path)]
+            arguments += ["--junit", str(Path(folder) / "junit.xml")] if junit else []
             out, err = io.StringIO(), io.StringIO()
             with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
                 status = status_of(main, arguments)
+            self.junit = (Path(folder) / "junit.xml").read_text("utf-8") if junit else None
             return status, out.getvalue(), err.getvalue()
 
     def test_exit_status_and_what_is_named(self):
@@ -172,6 +187,43 @@ class Command(unittest.TestCase):
             with self.subTest(field):
                 status, _, _ = self.run_files(report(row("one")), report(row("one", ["x"])), [{**entry, field: value}])
                 self.assertEqual(status, 1)
+
+    def test_what_the_gate_printed_is_no_allow_file_although_a_reason_was_added(self):
+        level = {key: report(row("one"))[key] for key in ("summary", "cases")}
+        worse = {key: report(row("one", [{"turn": "3", "text": "x"}]))[key] for key in ("summary", "cases")}
+        before, after = ({**report(), "budgets": {"64": level, "128": last}} for last in (level, worse))
+        for value in (before, after):
+            del value["summary"], value["cases"]
+        _, out, _ = self.run_files(before, after)
+        printed = json.loads(out)
+        (entry,) = printed["blocking"]
+        self.assertEqual((entry["budget"], entry["fact"]), ("128", "3: x"))
+        entry["why"] = "known"
+        by_hand = {**entry, "budget": 128, "fact": {"turn": "3", "text": "x"}}
+        for allowed in (printed, [entry], [by_hand]):
+            with self.subTest(allowed=allowed):
+                self.assertEqual(self.run_files(before, after, allowed)[0], 0)
+        self.assertEqual(self.run_files(before, after, [{**by_hand, "budget": 64}])[0], 1)
+
+    def test_a_lost_fact_is_no_failure_to_ci_or_a_row_without_a_grade_a_pass(self):
+        failed = {"case": "three", "split": "dev", "kind": "made up", "error": "ValueError: no"}
+        before = report(row("one"), row("two"), row("three"))
+        with mock.patch.dict("os.environ", {"GITHUB_ACTIONS": "true"}):
+            _, _, err = self.run_files(before, report(row("one", ["x", "y"]), row("two"), failed), junit=True)
+        suite = ElementTree.fromstring(self.junit)
+        self.assertEqual([suite.get(name) for name in ("tests", "failures", "errors")], ["4", "2", "1"])
+        self.assertEqual([case.get("name") for case in suite], ["one: lost: x", "one: lost: y", "two", "three"])
+        self.assertEqual(len([line for line in err.splitlines() if line.startswith("::error")]), 2)
+
+    def test_an_edited_or_merged_report_is_believed(self):
+        whole = report(row("one"), row("two", ["x"]))
+        twice = {**whole, "cases": {"recent": [row("one"), row("one")]}}
+        better = {**whole, "cases": {"recent": [row("one"), row("two")]}}
+        for value, named in ((twice, "stands twice"), (better, "summary is not that of its rows")):
+            for pair in ((whole, value), (value, whole)):
+                status, out, err = self.run_files(*pair)
+                self.assertEqual((status, out, len(err.splitlines())), (2, "", 1))
+                self.assertIn(named, err)
 
     def test_an_allowance_without_a_reason_or_a_name_is_refused(self):
         entry = {"change": "lost", "strategy": "recent", "case": "one", "fact": "x", "why": "known"}
