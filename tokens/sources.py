@@ -5,15 +5,10 @@ right bytes is for the caller to check, by hash.
 """
 
 import json
-import queue
-import threading
-import time
+import tempfile
 from pathlib import Path
 
-from base.command import progress
-
-PATIENCE_S = 4.5  # what a hub that does not answer may cost in all; with the start of it all under five seconds
-IDLE_S = 30.0  # a hub that did answer may pause that long
+ANSWER_S = 5  # for the hub to take a connection, and again to answer: together ten seconds
 TEMPLATE, CONFIG = "chat_template.jinja", "tokenizer_config.json"
 
 
@@ -76,108 +71,80 @@ def template_of(config):
 
 
 class Hub:
-    """A model's files on the Hugging Face hub at one revision, and how long the hub may still keep us waiting."""
+    """A model's files on the Hugging Face hub at one revision. A hub that did not answer once is not asked again."""
 
     def __init__(self, model, revision, pinned=None):
         """`pinned`: {file name: {"bytes": size}} where sizes are known, so that no more is read."""
         self.model, self.revision, self.pinned = model, revision, pinned or {}
-        self.left_s = PATIENCE_S
+        self.silent = None  # why it could not be reached
         self.fetch = with_template(self.read)
 
     def read(self, name):
         """The bytes of a file, or SourceError."""
         size = self.pinned.get(name, {}).get("bytes")
-        bar = progress(None, total=size, unit="B", unit_scale=True, desc=name)
-        with bar:
-            data = bytearray()
-            for chunk in self.answer(lambda: hub_chunks(self.model, self.revision, name)):
-                data += chunk
-                bar.update(len(chunk))
-                if size is not None and len(data) > size:
-                    raise SourceError(f"gave more than the pinned {size:,} bytes of {name}")
-        return bytes(data)
+        return self.ask(f"{name} of {self.model}", lambda: hub_file(self.model, self.revision, name, size))
 
     def info(self):
         """What the hub says of the model at this revision (huggingface_hub's ModelInfo), or SourceError."""
-        return next(self.answer(lambda: iter([hub_info(self.model, self.revision)])))
+        from huggingface_hub import HfApi
 
-    def answer(self, produce):
-        """What the iterator that `produce()` makes gives, made in a thread of its own so that it can be left.
+        options = {"revision": self.revision, "files_metadata": True, "timeout": ANSWER_S}
+        return self.ask(f"{self.model} at {self.revision}", lambda: HfApi().model_info(self.model, **options))
 
-        A resolver or a proxy can hang where no timeout of an HTTP library counts. The wait for the first item is
-        taken from what is left for all of the hub's files together.
-        """
-        if self.left_s <= 0:
-            raise SourceError(f"no answer within {PATIENCE_S:g} seconds")
-        items = queue.Queue(maxsize=64)
-        threading.Thread(target=run_into, args=(produce, items), daemon=True).start()
-        began = time.monotonic()
-        kind, value = take(items, self.left_s, f"no answer within {PATIENCE_S:g} seconds", self)
-        self.left_s -= time.monotonic() - began
-        while kind == "item":
-            yield value
-            kind, value = take(items, IDLE_S, f"nothing more came for {IDLE_S:g} seconds", self)
-        if kind == "error":
-            raise value if isinstance(value, SourceError) else SourceError(reason(value))
+    def ask(self, what, request):
+        """What `request()` gives, with any failure as a SourceError."""
+        from huggingface_hub import constants, logging
+        from huggingface_hub.errors import HfHubHTTPError
+
+        if constants.HF_HUB_OFFLINE:
+            raise SourceError("switched off by HF_HUB_OFFLINE")
+        if self.silent:
+            raise SourceError(self.silent)
+        logging.set_verbosity_error()  # its warnings of each new try would stand between our lines
+        try:
+            return request()
+        except SourceError:
+            raise
+        except Exception as error:  # any: whatever the libraries below raise is this source's failure, told by name
+            if type(error) is ValueError:  # "force download failed due to the above error"
+                error = error.__cause__ or error
+            response = getattr(error, "response", None)
+            status = response.status_code if isinstance(error, HfHubHTTPError) and response is not None else None
+            if status == 404:
+                raise MissingFile(f"no {what} (HTTP 404)") from None
+            if status in (401, 403):
+                raise SourceError(f"refused {what} (HTTP {status}): log in with `hf auth login`") from None
+            if status is not None:
+                raise SourceError(f"HTTP {status} for {what}") from None
+            self.silent = reason(error)
+            raise SourceError(self.silent) from None
 
 
-def run_into(produce, items):
-    """Put what `produce()` gives into a queue as ("item", value), then ("end", None) or ("error", exception)."""
-    try:
-        for value in produce():
-            items.put(("item", value))
-        items.put(("end", None))
-    except Exception as error:  # any: whatever the libraries below raise is this source's failure, told by name
-        items.put(("error", error))
+def hub_file(model, revision, name, size):
+    """The bytes of a file on the hub, by huggingface_hub's own download. `size`: bytes that it may have, or None."""
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.utils import tqdm
 
+    class Bar(tqdm):
+        """The library's bar, which also ends a download that gives too much, new beginnings counted."""
 
-def take(items, wait_s, complaint, hub):
-    try:
-        return items.get(timeout=max(wait_s, 0.01))
-    except queue.Empty:
-        hub.left_s = 0.0
-        raise SourceError(complaint) from None
+        taken = 0
+
+        def update(self, number=1):
+            self.taken += max(number, 0)
+            if size is not None and self.taken > size:
+                raise SourceError(f"gave more than the pinned {size:,} bytes of {name}")
+            return super().update(number)
+
+    with tempfile.TemporaryDirectory() as place:
+        # force_download: without it a hub that does not answer is asked once more, for a minute. It also leaves the
+        # user's cache of models as it is.
+        path = hf_hub_download(model, name, revision=revision, local_dir=place, force_download=True,
+                               etag_timeout=ANSWER_S, tqdm_class=Bar)
+        return Path(path).read_bytes()
 
 
 def reason(error):
     """An exception as a phrase of one line."""
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text[:200]}" if text else type(error).__name__
-
-
-def check_online():
-    from huggingface_hub import constants
-
-    if constants.HF_HUB_OFFLINE:
-        raise SourceError("switched off by HF_HUB_OFFLINE")
-
-
-def hub_chunks(model, revision, name):
-    """The pieces of a file on the hub. One request and no retries: the next source is the retry."""
-    from huggingface_hub import hf_hub_url
-    from huggingface_hub.utils import build_hf_headers, get_session
-
-    check_online()
-    url = hf_hub_url(model, name, revision=revision)
-    options = {"headers": build_hf_headers(), "follow_redirects": True, "timeout": IDLE_S}
-    with get_session().stream("GET", url, **options) as response:
-        if response.status_code == 404:
-            raise MissingFile(f"no {name} in {model} at {revision} (HTTP 404)")
-        if response.status_code in (401, 403):
-            raise SourceError(f"refused {name} of {model} (HTTP {response.status_code}): log in with `hf auth login`")
-        if response.status_code != 200:
-            raise SourceError(f"HTTP {response.status_code} for {name}")
-        yield from response.iter_bytes(1 << 18)
-
-
-def hub_info(model, revision):
-    """huggingface_hub's ModelInfo with each file's size and hash."""
-    from huggingface_hub import HfApi
-    from huggingface_hub.errors import HfHubHTTPError
-
-    check_online()
-    try:
-        return HfApi().model_info(model, revision=revision, files_metadata=True, timeout=IDLE_S)
-    except HfHubHTTPError as error:
-        status = error.response.status_code
-        raise SourceError(f"no {model} at {revision} for you (HTTP {status}); correct it or `hf auth login`") from None

@@ -105,15 +105,11 @@ class WholeRuns(Command):
     def test_every_wrong_answer_of_a_hub_is_refused_in_one_line(self):
         self.write_manifest()
         path = REPO + "tokenizer.json"
-
-        def cut(handler):
-            reply(handler, 200, "application/json", TOKENIZER[:99], length=len(TOKENIZER))
-
         cases = [({path: (200, "text/html", b"<h1>Sign in</h1>")}, "gave 16 bytes instead of the pinned 13,000"),
                  ({path: (200, "application/json", b"x" * len(TOKENIZER))}, "gave other bytes"),
                  ({path: (200, "application/json", b"x" * 99_999)}, "more than the pinned 13,000 bytes"),
                  ({path: (401, "text/html", b"")}, "HTTP 401.*hf auth login"),
-                 ({path: (503, "text/html", b"")}, "HTTP 503"), ({}, "HTTP 404"), ({path: cut}, "RemoteProtocolError")]
+                 ({path: (503, "text/html", b"")}, "HTTP 503"), ({}, "HTTP 404")]
         for pages, reason in cases:
             with self.subTest(reason):
                 done = self.run_prepare(hub=self.serve(pages).url)
@@ -139,7 +135,7 @@ class WholeRuns(Command):
             reached.set()
             release.wait(timeout=60)
 
-        server = self.serve({REPO + "tokenizer.json": stall})
+        server = self.serve({f"HEAD {REPO}tokenizer.json": (200, "", TOKENIZER), f"{REPO}tokenizer.json": stall})
         command = [sys.executable, "prepare.py", "--manifest", str(self.path)]
         run = subprocess.Popen(command, cwd=ROOT, env=self.environment(hub=server.url), stderr=subprocess.DEVNULL)
         self.assertTrue(reached.wait(timeout=60))
@@ -165,35 +161,40 @@ class WholeRuns(Command):
             self.assertEqual(done.returncode, 2)
 
 
-class Patience(unittest.TestCase):
+class Patience(Packages):
+    """What a hub that does not answer may cost, asked in this process."""
+
+    def hub(self, pages):
+        address = self.serve(pages).url + "/{repo_id}/resolve/{revision}/{filename}"
+        patch = mock.patch("huggingface_hub.constants.HUGGINGFACE_CO_URL_TEMPLATE", address)
+        patch.start()
+        self.addCleanup(patch.stop)
+        return Hub("stand/in", COMMIT)
+
+    def test_a_download_that_is_cut_short_is_a_shorter_file_or_tried_for_ever(self):
+        def cut(handler):
+            reply(handler, 200, "application/json", TOKENIZER[:99], length=len(TOKENIZER))
+
+        hub = self.hub({f"HEAD {REPO}tokenizer.json": (200, "", TOKENIZER), f"{REPO}tokenizer.json": cut})
+        with mock.patch("time.sleep"):
+            self.assertRaisesRegex(SourceError, "received 99 bytes, expected 13000", hub.read, "tokenizer.json")
+
     def test_a_hub_that_never_answers_costs_its_time_once_for_all_files(self):
-        never, calls = threading.Event(), []
-        self.addCleanup(never.set)
+        release, asked = threading.Event(), []
 
-        def silent(*arguments):
-            calls.append(arguments)
-            never.wait(timeout=60)
-            yield b""
+        def silent(handler):
+            asked.append(handler.path)
+            release.wait(timeout=60)
 
-        with mock.patch("tokens.sources.PATIENCE_S", 0.05), mock.patch("tokens.sources.hub_chunks", silent):
-            hub = Hub("a/b", COMMIT)
+        hub = self.hub({f"HEAD {REPO}{name}": silent for name in CONTENTS})
+        self.addCleanup(release.set)
+        with mock.patch("tokens.sources.ANSWER_S", 0.05):
             for name in CONTENTS:
-                self.assertRaisesRegex(SourceError, "no answer within 0.05 seconds", hub.fetch, name)
-        self.assertEqual(len(calls), 1)
+                self.assertRaisesRegex(SourceError, "Timeout", hub.fetch, name)
+        self.assertLessEqual(len(asked), 1)  # none on a machine so busy that not even the connection stood in time
 
-    def test_five_seconds_are_more_than_it_may_cost(self):
-        self.assertLess(sources.PATIENCE_S, 5)
-
-    def test_a_hub_that_stops_in_the_middle_is_left(self):
-        never = threading.Event()
-        self.addCleanup(never.set)
-
-        def stalls(*arguments):
-            yield b"x"
-            never.wait(timeout=60)
-
-        with mock.patch("tokens.sources.IDLE_S", 0.05), mock.patch("tokens.sources.hub_chunks", stalls):
-            self.assertRaisesRegex(SourceError, "nothing more came", Hub("a/b", COMMIT).fetch, "tokenizer.json")
+    def test_ten_seconds_are_more_than_a_silent_hub_costs(self):
+        self.assertLessEqual(2 * sources.ANSWER_S, 10)  # to connect and to answer
 
 
 class Pinning(Command):
@@ -242,7 +243,7 @@ class Pinning(Command):
 
     def test_a_hub_that_has_another_commit_or_no_such_model_is_one_line(self):
         pages = hub_pages(CONTENTS, commit="1" * 40)
-        for served, reason in ((pages, "gives commit 1111"), ({}, r"no stand/in at 0+ for you \(HTTP 404\)")):
+        for served, reason in ((pages, "gives commit 1111"), ({}, r"no stand/in at 0+ \(HTTP 404\)")):
             done = self.run_prepare("--model", "stand/in", "--revision", COMMIT, hub=self.serve(served).url)
             self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1), done.stderr)
             self.assertRegex(done.stderr, reason)

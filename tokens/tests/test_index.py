@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from unittest import mock
 
 from tokens import pip_settings
-from tokens.index import Index, page_links
+from tokens.index import Index, members, page_links
 from tokens.sources import SourceError
 from tokens.tests.test_prepare import CONTENTS, Folder
 
@@ -23,7 +23,7 @@ TEMPLATE = CONTENTS["chat_template.jinja"]
 class StandIn:
     """A stand-in for an index or a hub: a web server on loopback that gives fixed answers and notes what was asked.
 
-    pages  {path: (status, content type, body)}, or a function of the handler
+    pages  {path: (status, content type, body)}, or a function of the handler; "HEAD path" where HEAD differs from GET
     """
 
     def __init__(self, pages):
@@ -37,6 +37,13 @@ class StandIn:
                 if callable(answer):
                     return answer(self)
                 reply(self, *answer)
+
+            def do_HEAD(self):
+                answer = pages.get("HEAD " + self.path) or pages.get(self.path, (404, "text/html", b""))
+                if callable(answer):
+                    return answer(self)
+                status, kind, body = answer
+                reply(self, status, kind, b"", length=len(body))
 
             def log_message(self, *arguments):
                 pass
@@ -55,6 +62,8 @@ class StandIn:
 def reply(handler, status, kind, body, length=None):
     handler.send_response(status)
     handler.send_header("Content-Type", kind)
+    handler.send_header("X-Repo-Commit", "0" * 40)  # these two are what a hub says of a file
+    handler.send_header("ETag", '"0"')
     handler.send_header("Content-Length", str(len(body) if length is None else length))
     handler.end_headers()
     handler.wfile.write(body)
@@ -174,6 +183,40 @@ class Refusals(Packages):
         server = self.serve({"/simple/pkg/": (200, *listing(self.NAME, "x.whl")), "/simple/pkg/x.whl": cut})
         self.assertIn(f"broke off after 50 of {len(self.data)} bytes", self.refused(index_url=server.url + "/simple"))
 
+    def test_an_answer_without_end_holds_the_command_for_ever(self):
+        release = threading.Event()
+
+        def interim(handler):
+            try:
+                while not release.wait(timeout=0.01):
+                    handler.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            except OSError:
+                pass
+
+        def drip(handler):
+            handler.wfile.write(b"HTTP/1.1 200 OK\r\n")
+            while not release.wait(timeout=0.01):
+                handler.wfile.write(b"X-Slow: 1\r\n" if handler.server else b"")
+
+        self.addCleanup(release.set)
+        for answer in interim, drip:
+            with self.subTest(answer.__name__), mock.patch("tokens.pip_settings.PAGE_S", 0.2):
+                self.assertIn("is not done after 0.2 seconds",
+                              self.refused(index_url=self.serve({"/pkg/": answer}).url))
+
+    def test_a_small_archive_or_page_that_unpacks_to_all_memory(self):
+        def packed(handler):
+            handler.send_response(200)
+            handler.send_header("Content-Encoding", "gzip")
+            handler.end_headers()
+
+        self.assertIn("a compressed page", self.refused(index_url=self.serve({"/pkg/": packed}).url))
+        for name, make in (("pkg-1.0-py3-none-any.whl", wheel), ("pkg-1.0.tar.gz", source_archive)):
+            with self.subTest(name), mock.patch("tokens.index.MOST_UNPACKED", 5_000):
+                data = make({"before": b"", "m": bytes(9_000)})
+                with self.assertRaisesRegex(SourceError, "unpacks to more than 5,000 bytes"):
+                    list(members(data, name, "m".__eq__))
+
     def test_a_member_that_is_not_there_or_a_broken_archive(self):
         self.packages["chat_template.jinja"]["member"] = "pkg/other.jinja"
         self.assertIn("has no file pkg/other.jinja", self.refused(index_url=self.index().url + "/simple"))
@@ -253,12 +296,6 @@ class Settings(Packages):
         pages = {"http://index.invalid/pkg/": page, address: (200, "application/zip", self.data)}
         with mock.patch.dict(os.environ, HTTP_PROXY="http://127.0.0.1:9", http_proxy="http://127.0.0.1:9"):
             self.assertEqual(self.fetch(index_url="http://index.invalid", proxy=self.serve(pages).url), TEMPLATE)
-
-    def test_certificates_and_times_come_from_pip(self):
-        given = {"cert": "/a b.pem", "client-cert": "/c.pem", "default-timeout": "180"}
-        options = pip_settings.request_options(given)
-        self.assertEqual(options, {"verify": "/a b.pem", "cert": "/c.pem", "timeout": (10.0, 180.0)})
-        self.assertEqual(pip_settings.request_options({"timeout": "soon"})["timeout"], (10.0, 15.0))
 
     def test_only_a_trusted_host_goes_unchecked(self):
         trusted = ["https://a.invalid/x", "https://a.invalid:1/x", "https://b.invalid:8443/x"]
