@@ -1,94 +1,161 @@
-"""Make a case set, still to be labelled, of chat logs: JSON lines of OpenAI messages.
+"""Make a case set, still to be labelled, of chat logs: OpenAI messages as JSON lines or as one JSON list.
 
-A line is a conversation {"messages": [...]}, with "id" where it has one, or one message, with "conversation_id" where
-the file holds several conversations. The last user message becomes the question, the turns before it the history;
-what came after that message is not used. A tool call stays with its result in one turn; a turn that cannot be read is
-left out whole and listed, never in part. Every other conversation is held out.
+A value of the list, or a line, is a conversation {"messages": [...]}, with "id" where it has one, or its bare list of
+messages, or one message, with "conversation_id" where the file holds several conversations. What cannot be read (a
+line, a turn, a conversation) is left out whole and listed, never in part, and the rest goes on. A question is a user
+message that is more than thanks: the last one, or with `every` each but the first. Its history are the turns before it;
+the reply that it got is kept for whoever labels it. A tool call stays with its result in one turn. Every other
+conversation is held out.
 """
 
-from base.openai_turns import IN_FRONT, MessageError, split_messages, text_of, turn_of
+import re
 
-from base.command import InputError
+from base.openai_turns import IN_FRONT, MessageError, text_of, turn_of
+
+from base.command import InputError, as_text, parse_json, read_bytes
+
+THANKS = frozenset(
+    "awesome cheers cool danke dank dankeschön gracias grazie great merci nice obrigada obrigado ok okay perfect perfekt "
+    "prima super thank thanks thx ty спасибо ありがとう ありがとうございます 谢谢 谢谢你 감사합니다".split())
+BESIDE = frozenset(  # words that may stand beside thanks
+    "a again all beaucoup bien for got help helping it lot lots many much muchas schön sehr so u very vielen you "
+    "your".split())
 
 
-def import_chat(lines, where):
-    """(histories, cases without a budget and with nothing required, losses) of the parsed lines of a file."""
-    histories, cases, losses = {}, [], []
-    for name, messages in conversations(lines, where):
-        case, turns, lost = read_conversation(name, messages)
+def read_log(path):
+    """([[place, value], ...] of a JSON list, or of a value a line, losses: the lines that are no JSON)."""
+    data, values, losses = read_bytes(path), [], []
+    try:
+        value = parse_json(as_text(data, path), path)
+        value = value if isinstance(value, list) else [value]
+        return [[f"value {number}", one] for number, one in enumerate(value, 1)], []
+    except InputError as error:
+        problem = error
+    for number, line in enumerate(data.split(b"\n"), 1):
+        try:
+            if line.strip():
+                values.append([f"line {number}", parse_json(as_text(line, f"line {number}"), f"line {number}")])
+        except InputError as error:
+            losses.append({"what": "line left out", "where": f"line {number}",
+                           "detail": str(error).removeprefix(f"line {number}: ")})
+    if losses and not values:
+        raise problem
+    return values, losses
+
+
+def import_chat(values, every=False):
+    """(histories, cases without a budget and with nothing required, losses) of what read_log gives."""
+    histories, cases, losses, imported = {}, [], [], 0
+    for name, messages in conversations(values, losses).items():
+        of_one, turns, lost = read_conversation(name, messages, every)
         losses += lost
-        if case:
-            cases.append({**case, "split": "held_out" if len(cases) % 2 else "dev"})
-            histories[name] = turns
+        cases += [{**case, "split": "held_out" if imported % 2 else "dev"} for case in of_one]
+        histories.update(turns)
+        imported += bool(of_one)
     return histories, cases, losses
 
 
-def conversations(lines, where):
-    """(name, messages) of each conversation, in the order in which they begin."""
+def conversations(values, losses):
+    """{name: messages} of each conversation, in the order in which they begin; what is none goes to `losses`."""
     found = {}
-    for number, line in enumerate(lines, 1):
-        if isinstance(line, dict) and isinstance(line.get("messages"), list):
-            name = str(line.get("id", f"conversation-{number}"))
-            if name in found:
-                raise InputError(f"{where}: conversation {name!r} stands twice; give the second another id")
-            found[name] = line["messages"]
-        elif isinstance(line, dict) and "role" in line:
-            found.setdefault(str(line.get("conversation_id", "conversation-1")), []).append(line)
+    for number, (place, value) in enumerate(values, 1):
+        value = {"messages": value} if isinstance(value, list) else value
+        whole = isinstance(value, dict) and isinstance(value.get("messages"), list)
+        name = str(value.get("id", f"conversation-{number}")) if whole else None
+        if whole and name not in found:
+            found[name] = value["messages"]
+        elif isinstance(value, dict) and "role" in value and not whole:
+            found.setdefault(str(value.get("conversation_id", "conversation-1")), []).append(value)
         else:
-            raise InputError(
-                f"{where}: value {number} is neither a conversation with messages nor a message; see --help")
-    return found.items()
+            detail = f"a second conversation {name!r}" if whole else "neither a conversation nor a message"
+            losses.append({"what": "value left out", "where": place, "detail": detail})
+    return found
 
 
-def read_conversation(name, messages):
-    """(case or None, turns, losses) of one conversation."""
+def group_messages(messages):
+    """(front, groups, odd) of a conversation, all as places in its list.
+
+    front   places of the system messages before the first user message
+    groups  [[place of a user message, places of what follows it until the next], ...]
+    odd     {place: (number of the group it stands in, from 1, or 0, why it can stand in none)}
+    """
+    front, groups, odd = [], [], {}
+    for place, message in enumerate(messages):
+        role = message.get("role") if isinstance(message, dict) else None
+        if role == "user":
+            groups.append([place])
+        elif role in IN_FRONT and not groups:
+            front.append(place)
+        elif role in ("assistant", "tool") and groups:
+            groups[-1].append(place)
+        elif role in IN_FRONT:
+            odd[place] = (len(groups), "a system message after the first user message")
+        elif role in ("assistant", "tool"):
+            odd[place] = (0, f"role {role!r} before the first user message")
+        else:
+            odd[place] = (len(groups), f"role {role!r:.60} is unknown")
+    return front, groups, odd
+
+
+def read_conversation(name, messages, every=False):
+    """(cases, {history name: turns}, losses) of one conversation."""
     losses = []
 
     def lose(what, detail):
         losses.append({"what": what, "where": name, "detail": detail})
 
-    try:
-        kept, spoiled = sort_out(messages, lose)
-        front, groups = split_messages(kept)
-        instructions = "\n\n".join(text_of(message).strip() for message in front)
-        if len(groups) < 2:
-            raise MessageError("fewer than two user messages: no history to choose from")
-        question = text_of(groups[-1][0])
-        if not question.strip():
-            raise MessageError("the last user message is empty: there is no question")
-    except MessageError as error:
-        lose("conversation left out", str(error))
-        return None, [], losses
-    turns = []
-    for number, group in enumerate(groups[:-1], 1):
+    front, groups, odd = group_messages(messages)
+    spoiled = {}
+    for place, (group, why) in odd.items():
+        if group and "unknown" in why:  # whatever it was, the turn is not what happened without it
+            spoiled.setdefault(group, f"message {place + 1}: {why}")
+        else:
+            lose("message left out", f"message {place + 1}: {why}")
+    questions = [number for number, group in enumerate(groups) if number and asks(messages[group[0]])]
+    turns = {}
+    for number, group in enumerate(groups[: questions[-1] if questions else 0], 1):
         try:
             if number in spoiled:
                 raise MessageError(spoiled[number])
-            turns.append({"id": str(number), **turn_of(group)})
+            turns[number] = {"id": str(number), **turn_of([messages[place] for place in group])}
         except MessageError as error:
             lose("turn left out", f"turn {number}: {error}")
-    if not turns:
-        lose("conversation left out", "no turn of it could be read")
-        return None, [], losses
-    return ({"id": name, "kind": "chat log", "instructions": instructions, "current": question, "history": name,
-             "required": [], "stale": []},
-            turns, losses)
+    cases, histories = [], {}
+    for number in questions if every else questions[-1:]:
+        history = f"{name}-{number + 1}" if every else name
+        try:
+            before = [turn for earlier, turn in turns.items() if earlier <= number]
+            if not before:
+                raise MessageError("no turn before it could be read")
+            case = {"id": history, "kind": "chat log", "history": history, "required": [], "stale": [],
+                    "instructions": "\n\n".join(text_of(messages[place]).strip() for place in front),
+                    "current": text_of(messages[groups[number][0]])}
+            reply = reply_of([messages[place] for place in groups[number]])
+            cases.append({**case, "reply": reply} if reply else case)
+            histories[history] = before
+        except MessageError as error:
+            lose("question left out", f"turn {number + 1}: {error}")
+    if not cases:
+        lose("conversation left out", "no user message but the first that asks something and has a history")
+    return cases, histories, losses
 
 
-def sort_out(messages, lose):
-    """(the messages that can stand in a turn, {turn that holds another: why}); what stands in none goes to `lose`."""
-    kept, spoiled, started = [], {}, 0
-    for number, message in enumerate(messages, 1):
-        role = message.get("role") if isinstance(message, dict) else None
-        started += role == "user"
-        if role in IN_FRONT and started:
-            lose("message left out", f"message {number}: a system message after the first user message")
-        elif role in ("assistant", "tool") and not started:
-            lose("message left out", f"message {number}: role {role!r} before the first user message")
-        elif role in (*IN_FRONT, "user", "assistant", "tool"):
-            kept.append(message)
-        elif started:
-            spoiled.setdefault(started, f"message {number}: role {role!r:.60} is unknown")
-        else:
-            lose("message left out", f"message {number}: role {role!r:.60} is unknown")
-    return kept, spoiled
+def asks(message):
+    """Whether a user's message is more than thanks; one whose text cannot be read is, so that its loss is told.
+
+    asks({"content": "Ok, thank you!"}) -> False
+    """
+    try:
+        said = set(re.findall(r"\w+", text_of(message).lower()))
+    except MessageError:
+        return True
+    return bool(said) and not (said & THANKS and said <= THANKS | BESIDE)
+
+
+def reply_of(group):
+    """What the assistant said last in a group, or "" where that cannot be read."""
+    try:
+        said = [text_of(message).strip() for message in group[1:] if message["role"] == "assistant"]
+    except MessageError:
+        return ""
+    return ([""] + [text for text in said if text])[-1]

@@ -1,17 +1,15 @@
 """Make a case set for evaluate.py of LoCoMo, LongMemEval or one's own chat logs.
 
-Run:  python -m workbench.import_cases locomo locomo10.json --budget 4096 > locomo.local.json
-      python -m workbench.import_cases longmemeval longmemeval_s.json > longmemeval.local.json
-      python -m workbench.import_cases chat traffic.local.jsonl --mask > traffic.local.json
+Run:  echo '[{"role": "user", "content": "Port 80."}, {"role": "user", "content": "Which port?"}]' > chat.local.json
+      python -m workbench.import_cases chat chat.local.json > cases.local.json
 
 Standard output is the case set in its larger form; what was repaired or left out is counted and listed on standard
-error. Turns that hold the model's control tokens are left out too: no request could hold them. A chat log has no
-labels: `python -m workbench.label_cases` adds them. Keep what you import out of commits (.gitignore leaves out
-*.local.*): it is other people's words.
+error. Left out too is what no request could hold: turns with the model's control tokens, questions over the budget.
+LoCoMo and LongMemEval are read from their authors' files. A chat log has no labels: `python -m workbench.label_cases`
+adds them, and shows the reply that was given, which the set keeps until then. Keep what you import out of commits
+(.gitignore leaves out *.local.*): it is other people's words.
 """
 
-import argparse
-import json
 import sys
 from collections import Counter
 from pathlib import Path
@@ -20,68 +18,69 @@ from base.mask import mask_values
 from base.shown import one_line
 from base.turns import texts_in
 from selection.cases import check_set
-from tokenizer import TokenizerError, counter
+from strategies import available, render
+from tokenizer import CountError, TokenizerError, counter
+from tokens.manifest import MANIFEST
 
-from base.command import InputError, dump, read_json, read_jsonl, run_command
-from workbench.chat_log import import_chat
+from base.command import InputError, dump, make_parser, read_json, run_command
+from workbench.chat_log import import_chat, read_log
 from workbench.locomo import import_locomo
 from workbench.longmemeval import import_longmemeval
 
-FIELDS = ("id", "split", "kind", "instructions", "current", "history", "budget", "required", "stale")
+FIELDS = ("id", "split", "kind", "instructions", "current", "history", "budget", "required", "stale", "reply")
 MAX_NEW_TOKENS = 256
-SAID = [{"role": "user", "content": "The port is 80."}, {"role": "user", "content": "Which port?"}]
-EXAMPLE = f"""\
-example: echo '{json.dumps({"messages": SAID})}' > chat.local.jsonl
-         python -m workbench.import_cases chat chat.local.jsonl > chat.local.json"""
 
 
 def case_set(histories, cases, budget):
     """The larger form of a case set, every case with `budget` input tokens and its fields in reading order."""
     limits = {"context_limit": budget + MAX_NEW_TOKENS, "max_new_tokens": MAX_NEW_TOKENS, "margin": 0}
-    ordered = [{field: {**case, "budget": limits}[field] for field in FIELDS} for case in cases]
+    ordered = [{field: {**case, "budget": limits}[field] for field in FIELDS if field != "reply" or field in case}
+               for case in cases]
     used = {case["history"] for case in cases}
     return {"format": 1, "histories": {name: turns for name, turns in histories.items() if name in used},
             "cases": ordered}
 
 
-def import_value(form, value, path, size):
-    """(histories, cases, losses) of what a file in one of the three forms holds."""
-    if form == "chat":
-        return import_chat(value, path)
-    if form == "longmemeval":
-        return import_longmemeval(value, path)
-    return import_locomo(value, path, size)
+def that_fit(histories, cases, count):
+    """(histories, cases, losses) without what no request could hold: control tokens, questions over their budget.
 
-
-def without_control(histories, cases, control_token):
-    """(histories, cases, losses) without turns and questions that hold a control token: no request could hold them.
-
-    control_token  text -> the first control token of the model in it, or None
+    count  the model's counter
     """
     kept, gone, losses = {}, set(), []
 
-    def lose(what, where, token):
-        losses.append({"what": what, "where": where, "detail": f"holds the model's control token {token}"})
+    def lose(what, where, detail):
+        losses.append({"what": what, "where": where, "detail": detail})
 
     for name, turns in histories.items():
-        found = {turn["id"]: control_token("\n".join(texts_in(list(turn.values()))[0])) for turn in turns}
-        gone |= {(name, turn) for turn, token in found.items() if token}
-        for turn, token in found.items():
+        tokens = {turn["id"]: count.control_token("\n".join(texts_in(list(turn.values()))[0])) for turn in turns}
+        for turn, token in tokens.items():
             if token:
-                lose("turn left out", f"{name} {turn}", token)
-        kept[name] = [turn for turn in turns if not found[turn["id"]]]
+                gone.add((name, turn))
+                lose("turn left out", f"{name} {turn}", f"holds the model's control token {token}")
+        kept[name] = [turn for turn in turns if not tokens[turn["id"]]]
     left = []
     for case in cases:
-        token = control_token("\n".join((case["instructions"], case["current"])))
         lost = [fact["turn"] for fact in case["required"] if (case["history"], fact["turn"]) in gone]
-        if token:
-            lose("question left out", case["id"], token)
-        elif lost or not kept[case["history"]]:
-            detail = f"turn {lost[0]}, which it needs, is left out" if lost else "no turn of its history is left"
-            losses.append({"what": "question left out", "where": case["id"], "detail": detail})
+        if lost or not kept[case["history"]]:
+            problem = f"turn {lost[0]}, which it needs, is left out" if lost else "no turn of its history is left"
+        else:
+            problem = question_problem(case, count)
+        if problem:
+            lose("question left out", case["id"], problem)
         else:
             left.append(case)
     return kept, left, losses
+
+
+def question_problem(case, count):
+    """Why no request can hold the instructions and the question of a case, or None."""
+    if token := count.control_token("\n".join((case["instructions"], case["current"]))):
+        return f"holds the model's control token {token}"
+    try:
+        needed, room = count(render(case, [])), available(case)
+    except CountError as error:
+        return str(error)
+    return f"instructions and question alone cost {needed} tokens, the budget is {room}" if needed > room else None
 
 
 def check_some(cases, losses, path):
@@ -89,14 +88,6 @@ def check_some(cases, losses, path):
     if not cases:
         detail = f"; the first: {losses[0]['where']}: {losses[0]['detail']}" if losses else ""
         raise InputError(f"{path}: nothing in it could be imported{detail}")
-
-
-def control_tokens():
-    """(text -> its first control token or None, why it cannot tell or None) of the prepared tokenizer."""
-    try:
-        return counter().control_token, None
-    except TokenizerError as error:
-        return lambda text: None, str(error)
 
 
 def tell(cases, losses, masked):
@@ -109,45 +100,54 @@ def tell(cases, losses, masked):
         print(f"{number} times {what}:", file=sys.stderr)
         for loss in losses:
             if loss["what"] == what:
-                print(f"  {one_line(loss['where'])}: {one_line(loss['detail'])}", file=sys.stderr)
+                print(f"  {one_line(loss['where'])}: {one_line(loss['detail'], 300)}", file=sys.stderr)
     for what, number in masked.items():
         print(f"masked: {number} different {what}", file=sys.stderr)
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], epilog=EXAMPLE,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("format", choices=("locomo", "longmemeval", "chat"))
-    parser.add_argument("file", type=Path, help="the file as its authors publish it; for chat, JSON lines")
+    parser.add_argument("file", type=Path, help="the file as its authors publish it; of a chat, JSON lines or a list")
     parser.add_argument(
         "--budget", type=int, default=4096, metavar="N", help="input tokens a case (default %(default)s)")
+    parser.add_argument("--question", choices=("last", "all"), default="last",
+                        help="which user messages of a chat become cases (default %(default)s)")
     parser.add_argument(
         "--mask", action="store_true", help="replace addresses and key-shaped strings by numbered marks")
     parser.add_argument(
         "--utterances", type=int, default=2, metavar="N", help="LoCoMo's utterances a turn (default %(default)s)")
+    parser.add_argument(
+        "--tokenizer", type=Path, default=MANIFEST, metavar="MANIFEST", help="count for the model of another manifest")
     args = parser.parse_args(argv)
     if args.budget < 1 or args.utterances < 1:
         raise InputError("--budget and --utterances: a number from 1 on is wanted")
-    value, masked = (read_jsonl if args.format == "chat" else read_json)(args.file), {}
+    value, unread = read_log(args.file) if args.format == "chat" else (read_json(args.file), [])
+    masked = {}
     if args.mask:  # before anything is cut or compared, so that a fact and its turn change alike
         value, masked = mask_values(value)
-    histories, cases, losses = import_value(args.format, value, args.file, args.utterances)
+    if args.format == "chat":
+        histories, cases, losses = import_chat(value, every=args.question == "all")
+    elif args.format == "longmemeval":
+        histories, cases, losses = import_longmemeval(value, args.file)
+    else:
+        histories, cases, losses = import_locomo(value, args.file, args.utterances)
+    losses = unread + losses
     check_some(cases, losses, args.file)
-    result = case_set(histories, cases, args.budget)
+    made = case_set(histories, cases, args.budget)
     if args.format != "chat":  # a chat log has no facts yet; workbench.label_cases checks the set that it writes
-        check_set(result, args.file)
-    control_token, unknown = control_tokens()
-    histories, cases, found = without_control(result["histories"], result["cases"], control_token)
-    check_some(cases, losses + found, args.file)
-    text = dump(case_set(histories, cases, args.budget))
+        check_set(made, args.file)
+    unchecked = None
     try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        raise InputError(f"{args.file}: a name holds half of a surrogate pair; write the whole character") from None
-    sys.stdout.write(text)
-    tell(cases, losses + found, masked)
-    if unknown:
-        print(f"not checked for the model's control tokens, which evaluate.py refuses: {unknown}", file=sys.stderr)
+        histories, cases, unfit = that_fit(made["histories"], made["cases"], counter(args.tokenizer))
+        losses += unfit
+        check_some(cases, losses, args.file)
+    except TokenizerError as error:
+        unchecked = f"control tokens and long questions, which evaluate.py refuses, were not looked for: {error}"
+    sys.stdout.write(dump(case_set(histories, cases, args.budget)))
+    tell(cases, losses, masked)
+    if unchecked:
+        print(unchecked, file=sys.stderr)
     return 0
 
 

@@ -146,6 +146,7 @@ def read_set(path):
 
 def labelled_case(case, value):
     """A case that the loader takes although nothing is labelled yet: its first sentence stands as a fact."""
+    case = {field: inner for field, inner in case.items() if field != "reply"}
     if case["required"]:
         return case
     first = sentences(value["histories"][case["history"]])[0]
@@ -227,7 +228,7 @@ def walk(value, journal, done, ask, say):
 
 def result(value, done):
     """The labelled set: the cases with a required fact, and the histories they use."""
-    cases = [{**case, **done[case["id"]]} for case in value["cases"] if done.get(case["id"], {}).get("required")]
+    cases = [{**labelled_case(case, value), **done[case["id"]]} for case in value["cases"] if done.get(case["id"], {}).get("required")]
     used = {case["history"] for case in cases}
     return {**value, "histories": {name: turns for name, turns in value["histories"].items() if name in used},
             "cases": cases}

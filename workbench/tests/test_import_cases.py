@@ -13,7 +13,7 @@ from selection.cases import check_set
 from tokens.manifest import folder
 
 from base.command import InputError, status_of
-from workbench.import_cases import case_set, main, without_control
+from workbench.import_cases import case_set, main, that_fit
 from workbench.locomo import import_locomo
 from workbench.longmemeval import import_longmemeval
 from workbench.tests.made import CALL, CHAT, locomo, longmemeval, question, utterance
@@ -89,6 +89,15 @@ class LoCoMo(unittest.TestCase):
                          {"question left out": 4, "label repaired": 6, "label left out": 3})
 
 
+class Red:
+    """A double of the counter whose only control token is "red": every request costs 50 tokens."""
+
+    control_token = staticmethod(lambda text: "red" if "red" in text else None)
+
+    def __call__(self, messages, tools=None):
+        return 50
+
+
 DAY = "2023/05/01 (Mon) 18:05"
 
 
@@ -148,10 +157,10 @@ class LongMemEval(unittest.TestCase):
 
 
 class ChatLogs(unittest.TestCase):
-    def imported(self, *lines, options=()):
+    def imported(self, *lines, options=(), raw=None):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "log.jsonl"
-            path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+            path.write_bytes("".join(json.dumps(line) + "\n" for line in lines).encode() if raw is None else raw)
             return run("chat", path, *options)
 
     def test_a_call_and_its_result_are_one_turn(self):
@@ -168,7 +177,36 @@ class ChatLogs(unittest.TestCase):
         _, out, _ = self.imported({"messages": CHAT})
         case = json.loads(out)["cases"][0]
         self.assertEqual((case["current"], case["instructions"]), ("What was wrong?", "Be brief."))
-        self.assertNotIn("The disk.", out)
+        self.assertEqual((case["reply"], len(json.loads(out)["histories"]["conversation-1"])), ("The disk.", 2))
+
+    def test_every_user_message_but_thanks_becomes_a_case_with_what_came_before_it(self):
+        thanks = [{"role": "user", "content": text} for text in ("Ok, thank you so much!", "👍", "Vielen Dank!")]
+        log = [{"id": "one", "messages": [*CHAT, *thanks]}, {"id": "two", "messages": CHAT}]
+        made = json.loads(self.imported(*log, options=["--question", "all"])[1])
+        self.assertEqual([(case["id"], case["current"], case["reply"], case["split"]) for case in made["cases"]],
+                         [("one-2", "Write to ana@example.com", "Done.", "dev"),
+                          ("one-3", "What was wrong?", "The disk.", "dev"),
+                          ("two-2", "Write to ana@example.com", "Done.", "held_out"),
+                          ("two-3", "What was wrong?", "The disk.", "held_out")])
+        self.assertEqual([len(turns) for turns in made["histories"].values()], [1, 2, 1, 2])
+        self.assertEqual([case["id"] for case in json.loads(self.imported(*log)[1])["cases"]], ["one", "two"])
+        asked = json.loads(self.imported({"messages": [*CHAT, *thanks]})[1])["cases"][0]
+        self.assertEqual(asked["current"], "What was wrong?")
+
+    def test_one_bad_line_spoils_the_others(self):
+        line = json.dumps({"id": "a", "messages": CHAT}).encode()
+        bad = [b"{", b'{"messages": 3}', b"3", line, b'"\xff"', b'{"a": NaN}']
+        status, out, err = self.imported(raw=b"\n".join([line, *bad, line.replace(b'"a"', b'"b"', 1)]))
+        self.assertEqual((status, list(json.loads(out)["histories"])), (0, ["a", "b"]))
+        self.assertEqual([err.count(f"  line {number}: ") for number in range(1, 9)], [0, 1, 1, 1, 1, 1, 1, 0])
+        self.assertIn("3 times line left out:", err)
+
+    def test_a_json_list_is_read_as_something_else_than_its_lines(self):
+        lines = self.imported({"id": "a", "messages": CHAT}, {"id": "b", "messages": CHAT})[1]
+        for value in ([{"id": "a", "messages": CHAT}, {"id": "b", "messages": CHAT}],
+                      [{**message, "conversation_id": name} for name in "ab" for message in CHAT]):
+            self.assertEqual(self.imported(raw=json.dumps(value, indent=1).encode())[1], lines)
+        self.assertEqual(len(json.loads(self.imported(CHAT, CHAT)[1])["cases"]), 2)
 
     def test_single_messages_are_grouped_by_conversation(self):
         lines = [{**message, "conversation_id": name} for message in CHAT for name in ("a", "b")]
@@ -219,12 +257,16 @@ class ChatLogs(unittest.TestCase):
 
     def test_evidence_in_a_turn_that_is_left_out_takes_its_question_along(self):
         histories, cases, _ = import_locomo(locomo([question(["D1:1"]), question(["D2:1"])]), "file")
-        turns, left, losses = without_control(histories, cases, lambda text: "red" if "red" in text else None)
+        made = case_set(histories, cases, 100)
+        turns, left, losses = that_fit(made["histories"], made["cases"], Red())
         self.assertEqual(([case["id"] for case in left], len(turns["one"])), (["one-1"], 2))
         self.assertEqual([loss["what"] for loss in losses], ["turn left out", "question left out"])
+        made = case_set(histories, cases, 49)
+        _, left, losses = that_fit(made["histories"], made["cases"][1:], Red())
+        self.assertIn("cost 50 tokens, the budget is 49", losses[-1]["detail"])
 
     def test_a_log_with_nothing_to_import_is_an_error_and_writes_nothing(self):
-        for lines in ([{"messages": CHAT[:2]}], [], [{"messages": []}], [3], [{"messages": CHAT, "id": "a"}] * 2):
+        for lines in ([{"messages": CHAT[:2]}], [], [{"messages": []}], [3]):
             with self.subTest(lines=lines):
                 status, out, err = self.imported(*lines)
                 self.assertEqual((status, out, len(err.splitlines())), (2, "", 1))
