@@ -1,10 +1,18 @@
 """Say where a JSON value differs from the shape that a script needs, before the script relies on it.
 
-shape   a type (a bool is no int, half of a surrogate pair no text), a tuple of shapes of which one has to fit,
+shape   a type (a bool is no int), a tuple of shapes of which one has to fit,
         [shape] for a list of such values, {"field": shape, "field?": shape} for an object with such fields and any
-        others, Each(shape) for an object with any names, a function value -> bool for anything else
+        others, Only({...}) for one without others, Each(shape) for an object with any names, a function value -> bool
+        for anything else; no text in it may hold half of a surrogate pair
 Knows only what the readers use; the commands that write results say what their fields mean.
 """
+
+
+class Only:
+    """An object with such fields and no others."""
+
+    def __init__(self, shape):
+        self.shape = shape
 
 
 class Each:
@@ -18,7 +26,8 @@ def misfit(value, shape, place="it"):
     """Where the value does not fit the shape, as text with what is there; None where it fits."""
     if isinstance(shape, type):
         fits = isinstance(value, shape) and not (isinstance(value, bool) and shape not in (bool, object))
-        fits = fits and not (isinstance(value, str) and value != value.encode("utf-8", "ignore").decode("utf-8"))
+        if fits and half_pair(value):
+            return f"{place} holds half of a surrogate pair, {half_pair(value)!r}"
     elif isinstance(shape, tuple):
         fits = any(misfit(value, one) is None for one in shape)
     elif isinstance(shape, list) and isinstance(value, list):
@@ -29,6 +38,12 @@ def misfit(value, shape, place="it"):
         if shape.name and (wrong := [key for key in value if not shape.name(key)]):
             return f"{place} has the name {wrong[0]!r:.40}"
         return first(misfit(one, shape.shape, f"{place}.{key}") for key, one in value.items())
+    elif isinstance(shape, Only) and isinstance(value, dict):
+        known = [key.rstrip("?") for key in shape.shape]
+        extra = [key for key in value if key not in known]
+        if extra:
+            return f"{place} has an unknown field {extra[0]!r:.40}; the fields are {', '.join(known)}"
+        return misfit(value, shape.shape, place)
     elif isinstance(shape, dict) and isinstance(value, dict):
         needed = [key for key in shape if not key.endswith("?") and key not in value]
         if needed:
@@ -37,7 +52,34 @@ def misfit(value, shape, place="it"):
         return first(misfit(value[key], one, f"{place}.{key}") for key, one in known.items() if key in value)
     else:
         fits = callable(shape) and shape(value)
-    return None if fits else f"{place} is {value!r:.60}"
+    return None if fits else f"{place} is {value!r:.60}{expected(shape)}"
+
+
+def expected(shape):
+    """What a value should have been, as the end of a sentence; nothing where the shape has no plain name."""
+    kind = shape if isinstance(shape, type) else dict if isinstance(shape, (Each, Only)) else type(shape)
+    return f", not {NAMES[kind]}" if kind in NAMES else ""
+
+
+def texts_in(value):
+    """All texts in a JSON value, keys of objects included. Not by recursion: a file may nest deep."""
+    texts, level = [], [value]
+    while level:
+        texts += [part for part in level if isinstance(part, str)]
+        lists = [part if isinstance(part, list) else [*part, *part.values()] for part in level
+                 if isinstance(part, (list, dict))]
+        level = [inner for parts in lists for inner in parts]
+    return texts
+
+
+def half_pair(value):
+    """The end of a text inside a JSON value that UTF-8 cannot hold, or None."""
+    for text in texts_in(value):
+        try:
+            text.encode("utf-8")
+        except UnicodeEncodeError as error:
+            return text[max(0, error.start - 10) : error.start + 1]
+    return None
 
 
 def first(problems):
@@ -46,6 +88,7 @@ def first(problems):
 
 
 NONE = type(None)
+NAMES = {str: "a text", int: "a whole number", bool: "true or false", list: "a list", dict: "an object"}
 NUMBER = (int, float)
 FACT = (str, {"turn": str, "text": str})
 GRADED = {

@@ -1,136 +1,197 @@
-"""Check the turns of a case set: their texts, and the tool calls and results that may stand in one.
+"""What a turn and a message hold, whoever wrote them: their shape checked, their texts listed, OpenAI messages read.
 
-messages  of a turn: what happened between the user's text and the assistant's closing one, as OpenAI messages:
-          {"role": "assistant", "content": text, "tool_calls": [{"id", "type", "function": {"name", "arguments"}}]}
-          {"role": "tool", "tool_call_id": text, "content": text}, behind the message whose call it answers
+turn     {"user", "assistant"} and optionally id, session, date, and messages: what happened between the two
+message  {"role", "content"}; an assistant's may have tool_calls [{"id", "type", "function": {"name", "arguments":
+         {...}}}]; a tool's has tool_call_id (and name), behind the message whose call it answers
+group    the messages of one turn as OpenAI's interface has them: the user's first, then all until the next user's
 
-Knows nothing of facts and budgets (selection/cases.py does).
+Does not render a request or count it (strategies.py, tokenizer.py), knows nothing of facts and budgets.
 """
+
+import json
 
 from strategies import turn_messages
 
-from base.command import InputError
+from base.command import depth
+from base.shapes import Only, misfit
 
-TURN_FIELDS = ("user", "assistant")
-MORE_TURN_FIELDS = ("id", "session", "date", "messages")
-MESSAGE_FIELDS = {"assistant": ("tool_calls",), "tool": ("tool_call_id", "name")}  # besides role and content
-DEEPEST = 50  # levels of lists and objects in a message: templates walk through them by recursion
-
-
-class CaseError(InputError):
-    """A case set that cannot be used. File, case, problem and remedy are fields, for a caller that lists them."""
-
-    def __init__(self, path, case, problem, remedy):
-        place = f"{path}: case {case!r}" if case is not None else str(path)
-        super().__init__(f"{place}: {problem}; {remedy}")
-        self.path, self.case, self.problem, self.remedy = path, case, problem, remedy
-
-    def __reduce__(self):  # it has to come back whole from a worker process
-        return CaseError, (self.path, self.case, self.problem, self.remedy)
+CALL = {"id?": str, "type?": lambda kind: kind == "function", "function": {"name": lambda name: misfit(name, str) is None and name.strip() != "",
+                                              "arguments": dict}}
+MESSAGES = {"system": Only({"role": str, "content": str}), "user": Only({"role": str, "content": str}),
+            "assistant": Only({"role": str, "content": str, "tool_calls?": [CALL]}),
+            "tool": Only({"role": str, "content": str, "tool_call_id?": str, "name?": str})}
+TURN = Only({"user": str, "assistant": str, "id?": lambda name: misfit(name, str) is None and name.strip() != "",
+             "session?": str, "date?": str, "messages?": list})
+DEEPEST_MESSAGE = 50  # levels of lists and objects: templates walk through them by recursion
+IN_FRONT = ("system", "developer")
+UNREAD = ("function_call", "audio")  # what a message may hold beside text: older calls, sound
 
 
-def check_fields(value, needed, allowed, path, name, what):
-    """CaseError unless the object has all the needed fields and no others than the allowed."""
-    for field in needed:
-        if field not in value:
-            raise CaseError(path, name, f"{what} has no field {field!r}", "add it")
-    extra = [field for field in value if field not in needed and field not in allowed]
-    if extra:
-        known = ", ".join([*needed, *allowed])
-        raise CaseError(path, name, f"{what} has an unknown field {extra[0]!r}", f"remove it; the fields are {known}")
-
-
-def check_text(value, path, name, field, blank=True):
-    """CaseError unless the value is text that UTF-8 can hold, and not blank where that is no value."""
-    if not isinstance(value, str):
-        raise CaseError(path, name, f"{field} is {value!r:.60}, not a text", "put it in quotes")
-    try:
-        value.encode("utf-8")
-    except UnicodeEncodeError as error:
-        problem = f"{field} holds half of a surrogate pair at character {error.start}"
-        raise CaseError(path, name, problem, "write the whole character") from None
-    if not blank and not value.strip():
-        raise CaseError(path, name, f"{field} is blank", "give it a text")
-
-
-def check_history(history, path, name, where):
-    """CaseError unless the value is a list of turns with unique ids."""
+def history_problem(history, place="history", own_calls=False):
+    """What is wrong with a list of turns, or None; own_calls: a call's id may stand once in the whole history."""
     if not isinstance(history, list):
-        raise CaseError(path, name, f"{where} is no list", "give a list of turns")
-    ids = set()
+        return f"{place} is no list"
+    ids, calls = set(), set() if own_calls else None
     for number, turn in enumerate(history, 1):
-        what = f"{where}, turn {number}"
-        if not isinstance(turn, dict):
-            raise CaseError(path, name, f"{what} is no object", "give user and assistant")
-        check_fields(turn, TURN_FIELDS, MORE_TURN_FIELDS, path, name, what)
-        for field in turn:
-            if field != "messages":
-                check_text(turn[field], path, name, f"{what}, {field}", blank=field != "id")
-        if "id" in turn and turn["id"] in ids:
-            raise CaseError(path, name, f"{what}: the id {turn['id']!r} stands twice", "rename one of the two")
-        ids.add(turn.get("id"))
-        if "messages" in turn:
-            check_messages(turn["messages"], path, name, what)
+        problem = turn_problem(turn, f"{place}, turn {number}", calls)
+        if problem is None and turn.get("id") in ids:
+            problem = f"{place}, turn {number}: the id {turn['id']!r} stands twice"
+        if problem:
+            return problem
+        ids |= {turn["id"]} if "id" in turn else set()
+    return None
 
 
-def check_messages(messages, path, name, what):
-    """CaseError unless these are messages of an assistant that calls tools and of tools that answer."""
-    if not isinstance(messages, list):
-        raise CaseError(path, name, f"{what}, messages is no list", "give a list of messages")
-    calls = []
-    for number, message in enumerate(messages, 1):
-        where = f"{what}, message {number}"
-        role = message.get("role") if isinstance(message, dict) else None
-        if role not in ("assistant", "tool"):
-            raise CaseError(path, name, f"{where} has no role assistant or tool", "a user's message starts a turn")
-        check_fields(message, ("role", "content"), MESSAGE_FIELDS[role], path, name, where)
-        for field in sorted(message.keys() - {"role", "tool_calls"}):
-            check_text(message[field], path, name, f"{where}, {field}")
-        if role == "assistant":
-            calls = message.get("tool_calls", [])
-            if not isinstance(calls, list) or not all(map(is_call, calls)):
-                remedy = 'give {"function": {"name": text, "arguments": object}} for each call'
-                raise CaseError(path, name, f"{where}, tool_calls cannot be read", remedy)
-        elif message.get("tool_call_id") not in [call.get("id") for call in calls]:
-            problem = f"{where} answers no call of the assistant's message before it"
-            raise CaseError(path, name, problem, "a template would leave it out: name the call in tool_call_id")
-        check_inside(message, path, name, where)
+def turn_problem(turn, place="turn", calls=None):
+    """What is wrong with a turn, or None. `calls`: the call ids of the history so far, to which the turn's are added."""
+    problem, answerable = misfit(turn, TURN, place), []
+    for number, message in enumerate(turn.get("messages", []) if problem is None else [], 1):
+        where = f"{place}, message {number}"
+        if message_problem(message, where, ("assistant", "tool")):
+            return message_problem(message, where, ("assistant", "tool"))
+        if message["role"] == "tool":
+            if message.get("tool_call_id") not in answerable:
+                return (f"{where} answers no call of the assistant's message before it, or answers one twice: a template "
+                        "would leave it out")
+            answerable.remove(message.get("tool_call_id"))
+            continue
+        answerable = [call.get("id") for call in message.get("tool_calls", [])]
+        if calls is not None:
+            twice = [name for name in answerable if name in calls or answerable.count(name) > 1]
+            if twice:
+                return f"{where}: the call id {twice[0]!r} stands twice in the conversation"
+            calls.update(answerable)
+    return problem
 
 
-def check_inside(message, path, name, where):
-    """CaseError for a text that UTF-8 cannot hold anywhere in a message, and for arguments that nest too deep."""
-    texts, depth = texts_in(message)
-    if depth > DEEPEST:
-        raise CaseError(path, name, f"{where} nests {depth} levels deep", f"flatten it to at most {DEEPEST}")
-    for text in texts:
-        check_text(text, path, name, f"{where}, a text in it")
+def message_problem(message, place="message", roles=tuple(MESSAGES)):
+    """What is wrong with the shape of one message, or None."""
+    role = message.get("role") if isinstance(message, dict) else None
+    if not isinstance(role, str) or role not in roles:
+        return f"{place} has no role {' or '.join(roles)}"
+    if depth(message) > DEEPEST_MESSAGE:
+        return f"{place} nests more than {DEEPEST_MESSAGE} levels deep"
+    return misfit(message, MESSAGES[role], place)
 
 
-def texts_in(value):
-    """(all texts in a JSON value, keys included, how many levels it has). Not by recursion: a file may nest deep."""
-    texts, level, depth = [], [value], 0
-    while level:
-        texts += [part for part in level if isinstance(part, str)]
-        lists = [part for part in level if isinstance(part, list)]
-        lists += [[*part, *part.values()] for part in level if isinstance(part, dict)]
-        level, depth = [part for parts in lists for part in parts], depth + 1
-    return texts, depth
+def message_texts(message):
+    """The texts of one message that a model reads: its content and the strings in its calls' arguments."""
+    arguments = [call["function"]["arguments"] for call in message.get("tool_calls", [])]
+    return [message["content"]] * bool(message["content"]) + strings(arguments)
 
 
-def is_call(call):
-    """Whether a value is a tool call as chat templates take it: a name, and arguments that are an object."""
-    function = call.get("function") if isinstance(call, dict) else None
-    return (isinstance(function, dict)
-            and isinstance(call.get("id", ""), str)
-            and isinstance(function.get("name"), str)
-            and isinstance(function.get("arguments"), dict))
+def strings(value):
+    """Every string inside a JSON value, in order; keys are no text of it."""
+    if isinstance(value, str):
+        return [value]
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else []
+    return [text for part in inner for text in strings(part)]
 
 
-def turn_contents(turn):
-    """The texts of a turn's messages."""
-    return [message["content"] for message in turn_messages(turn)]
+def turn_texts(turn):
+    """The texts of one turn, message by message."""
+    return [text for message in turn_messages(turn) for text in message_texts(message) if text]
 
 
 def fact_text(fact):
     """The words of a fact of either form."""
     return fact["text"] if isinstance(fact, dict) else fact
+
+
+class MessageError(ValueError):
+    """A message that cannot be read as part of a turn. The text says which and why."""
+
+
+def split_messages(messages):
+    """(messages in front, groups): the system messages before the first user message, and the turns after them.
+
+    MessageError for a message of another kind in front, for a system message later on, and for an unknown role.
+    """
+    front, groups = [], []
+    for number, message in enumerate(messages, 1):
+        role = message.get("role") if isinstance(message, dict) else None
+        if role == "user":
+            groups.append([message])
+        elif role in ("assistant", "tool") and groups:
+            groups[-1].append(message)
+        elif role in IN_FRONT and not groups:
+            front.append(message)
+        elif role in ("assistant", "tool"):
+            raise MessageError(f"message {number}: role {role!r} before the first user message; start with a user's")
+        elif role in IN_FRONT:
+            raise MessageError(f"message {number}: role {role!r} after the first user message; put it in front")
+        else:
+            raise MessageError(f"message {number}: role {role!r} is unknown; use system, user, assistant or tool")
+    return front, groups
+
+
+def text_of(message):
+    """The text of a message: a string, or the text parts of a list, an empty line between them; else its refusal."""
+    if other := [field for field in UNREAD if message.get(field)]:
+        raise MessageError(f"a message with {other[0]!r}, which is no text and no tool call, cannot be counted")
+    content = message.get("content") or message.get("refusal")
+    if content is None or isinstance(content, str):
+        return content or ""
+    if not isinstance(content, list) or not all(isinstance(part, dict) for part in content):
+        raise MessageError(f"content {content!r:.60} is neither text nor a list of parts")
+    if other := [part.get("type") for part in content if part.get("type") not in ("text", "refusal")]:
+        raise MessageError(f"a content part of type {other[0]!r:.60}, which is no text, cannot be counted")
+    texts = [part.get(part["type"]) for part in content]
+    if not all(isinstance(text, str) for text in texts):
+        raise MessageError("a text part without a text")
+    return "\n\n".join(texts)
+
+
+def calls_of(message):
+    """The tool calls of a message with their arguments as objects."""
+    calls = message.get("tool_calls") or []
+    if not isinstance(calls, list):
+        raise MessageError(f"tool_calls {calls!r:.60} is no list")
+    return [call_of(call) for call in calls]
+
+
+def call_of(call):
+    """A tool call with its arguments as an object."""
+    try:
+        name, arguments, number = call["function"]["name"], call["function"]["arguments"], call["id"]
+        if isinstance(arguments, str):
+            arguments = json.loads(arguments or "{}")
+        if not (isinstance(arguments, dict) and isinstance(name, str) and isinstance(number, str)):
+            raise ValueError("an id and a name are texts")
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        raise MessageError(
+            f"the tool call {call!r:.80} cannot be read ({error}); arguments are a JSON object") from None
+    return {"id": number, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def between(group):
+    """The messages of a group after the user's, as the template wants them; MessageError for what cannot be read.
+
+    An assistant text that follows an assistant text is joined to it by an empty line: the template would run the two
+    together. A result has to answer a call of the message before it, and every call has to have its result.
+    """
+    messages, unanswered = [], {}
+    for message in group[1:]:
+        if message["role"] == "tool":
+            unanswered.pop(str(message.get("tool_call_id")), None)
+            messages.append({"role": "tool", "tool_call_id": message.get("tool_call_id"), "content": text_of(message)})
+            continue
+        text, calls = text_of(message), calls_of(message)
+        unanswered.update({call["id"]: True for call in calls})
+        if messages and messages[-1]["role"] == "assistant" and "tool_calls" not in messages[-1]:
+            text = "\n\n".join(part for part in (messages.pop()["content"], text) if part)
+        messages.append({"role": "assistant", "content": text, **({"tool_calls": calls} if calls else {})})
+    if unanswered:
+        raise MessageError(f"the tool call {next(iter(unanswered))!r} has no result in its turn")
+    return messages
+
+
+def turn_of(group):
+    """The turn of a group; MessageError for one that cannot be read."""
+    messages, closing = between(group), ""
+    if messages and messages[-1]["role"] == "assistant" and "tool_calls" not in messages[-1]:
+        closing = messages.pop()["content"]
+    turn = {"user": text_of(group[0]), "assistant": closing, **({"messages": messages} if messages else {})}
+    if problem := turn_problem(turn):
+        raise MessageError(problem)
+    return turn

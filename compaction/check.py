@@ -14,9 +14,9 @@ import sys
 from pathlib import Path
 
 import tokenizer
-from base.conversation import turn_texts
 from base.own_code import source_hash
 from base.stats import resolution
+from base.turns import turn_texts
 from strategies import available
 
 from base.command import InputError, dump, progress, run_command, write_json

@@ -12,8 +12,8 @@ A line of a conversation that no fixture describes is counted and not checked.
 The event log that sessions/__main__.py writes is read too: its compaction events are the contexts.
 """
 
-from base.conversation import message_problem
 from base.lines import stream
+from base.turns import message_problem
 
 from base.command import InputError
 
@@ -85,9 +85,9 @@ def check_context(line, place):
     if not isinstance(messages, list) or not (messages or line.get("opaque")):
         raise InputError(f"{place}: messages must be a list of at least one message (or mark the line opaque)")
     for position, message in enumerate(messages, 1):
-        problem = message_problem(message)
+        problem = message_problem(message, f"message {position}")
         if problem:
-            raise InputError(f"{place}: message {position}: {problem}; write it as a chat message")
+            raise InputError(f"{place}: {problem}; write it as a chat message")
 
 
 def placed_context(line, is_last, known, count):

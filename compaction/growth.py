@@ -15,8 +15,8 @@ context  {"conversation_id", "compaction" (from 1), "turn" (the user turn it was
 
 import copy
 
-from base.conversation import message_problem
 from base.own_code import call_own
+from base.turns import message_problem
 from strategies import available, turn_messages
 
 from base.command import InputError
@@ -53,9 +53,9 @@ def check_messages(messages, place):
     if not isinstance(messages, list) or not messages:
         raise InputError(f"{place}: the compactor returned no list of messages; return at least one message")
     for number, message in enumerate(messages, 1):
-        problem = message_problem(message)
+        problem = message_problem(message, f"message {number} of the compactor's")
         if problem:
-            raise InputError(f"{place}: message {number} of the compactor's: {problem}; return chat messages")
+            raise InputError(f"{place}: {problem}; return chat messages")
     return copy.deepcopy(messages)
 
 

@@ -20,7 +20,8 @@ from compaction.measure import lost
 
 RESULTS = Path(__file__).parent / "results"
 CODE = (  # what decides a figure
-    "base/conversation.py",
+    "base/shapes.py",
+    "base/turns.py",
     "base/stats.py",
     "compaction/comparison.py",
     "compaction/compactors.py",

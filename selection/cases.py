@@ -16,8 +16,9 @@ Needs no tokenizer: `check_requests` checks what needs one when a run starts.
 
 from pathlib import Path
 
-from base.turns import CaseError, check_fields, check_history, check_text, fact_text, texts_in, turn_contents
-from strategies import NOTES_HEADER, available, render
+from base.shapes import texts_in
+from base.turns import fact_text, history_problem
+from strategies import NOTES_HEADER, available, render, turn_messages
 
 from base.command import InputError, read_json
 
@@ -28,6 +29,49 @@ BUDGET_FIELDS = ("context_limit", "max_new_tokens", "margin")
 SPLITS = ("dev", "held_out")
 NOTES_FRAME = (NOTES_HEADER, "<notes>", "</notes>", "Question: ")
 ROLES = ("user", "assistant", "tool")
+
+
+class CaseError(InputError):
+    """A case set that cannot be used. File, case, problem and remedy are fields, for a caller that lists them."""
+
+    def __init__(self, path, case, problem, remedy):
+        place = f"{path}: case {case!r}" if case is not None else str(path)
+        super().__init__(f"{place}: {problem}; {remedy}")
+        self.path, self.case, self.problem, self.remedy = path, case, problem, remedy
+
+    def __reduce__(self):  # it has to come back whole from a worker process
+        return CaseError, (self.path, self.case, self.problem, self.remedy)
+
+
+def check_fields(value, needed, allowed, path, name, what):
+    """CaseError unless the object has all the needed fields and no others than the allowed."""
+    for field in needed:
+        if field not in value:
+            raise CaseError(path, name, f"{what} has no field {field!r}", "add it")
+    extra = [field for field in value if field not in needed and field not in allowed]
+    if extra:
+        known = ", ".join([*needed, *allowed])
+        raise CaseError(path, name, f"{what} has an unknown field {extra[0]!r}", f"remove it; the fields are {known}")
+
+
+def check_text(value, path, name, field, blank=True):
+    """CaseError unless the value is text that UTF-8 can hold, and not blank where that is no value."""
+    if not isinstance(value, str):
+        raise CaseError(path, name, f"{field} is {value!r:.60}, not a text", "put it in quotes")
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError as error:
+        problem = f"{field} holds half of a surrogate pair at character {error.start}"
+        raise CaseError(path, name, problem, "write the whole character") from None
+    if not blank and not value.strip():
+        raise CaseError(path, name, f"{field} is blank", "give it a text")
+
+
+def check_history(history, path, name, where):
+    """CaseError unless the value is a list of turns with unique ids."""
+    problem = history_problem(history, where)
+    if problem:
+        raise CaseError(path, name, problem, "correct that place")
 
 
 def load_cases(path):
@@ -148,7 +192,7 @@ def check_fact(fact, case, path, field, turns):
             problem = f"{field}: {fact!r} also stands in what frames a note, so every note would hold it"
             raise CaseError(path, name, problem, "make it longer")
     text = fact_text(fact)
-    contents = [content for turn in history for content in turn_contents(turn)]
+    contents = [message["content"] for turn in history for message in turn_messages(turn)]
     if not any(text in content for content in contents):
         problem = f"{field}: {text!r} occurs in no message of {where}"
         if text in " ".join(contents) or text in "\n".join(contents) or text in "".join(contents):
@@ -176,7 +220,7 @@ def check_requests(cases, count, path):
             checked.add(id(case["history"]))
             texts += [(f"turn {number}", text)
                       for number, turn in enumerate(case["history"], 1)
-                      for text in texts_in([turn["user"], turn["assistant"], turn.get("messages", [])])[0]]
+                      for text in texts_in([turn["user"], turn["assistant"], turn.get("messages", [])])]
         for where, text in texts:
             token = count.control_token(text)
             if token is not None:

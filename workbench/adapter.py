@@ -13,8 +13,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from base.openai_turns import MessageError, between, split_messages, text_of, turn_of
-from base.turns import texts_in
+from base.shapes import texts_in
+from base.turns import MessageError, between, split_messages, text_of, turn_of
 from selection.own import wrong_selection
 from selection.run import find_selector
 from strategies import STRATEGIES, turn_messages
@@ -92,7 +92,7 @@ def check_control(messages, count):
     """MessageError for a message that holds a control token of the model, where the counter knows them."""
     control_token = getattr(count, "control_token", lambda text: None)
     for number, message in enumerate(messages, 1):
-        token = control_token("\n".join(texts_in(message)[0]))
+        token = control_token("\n".join(texts_in(message)))
         if token:
             problem = f"message {number} holds the model's control token {token}"
             raise MessageError(f"{problem}; the template would act on it: take it out")

@@ -10,7 +10,7 @@ conversation is held out.
 
 import re
 
-from base.openai_turns import IN_FRONT, MessageError, text_of, turn_of
+from base.turns import IN_FRONT, MessageError, text_of, turn_of
 
 from base.command import InputError, as_text, parse_json, read_bytes
 

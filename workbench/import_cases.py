@@ -16,7 +16,7 @@ from pathlib import Path
 
 from base.mask import mask_values
 from base.shown import one_line
-from base.turns import texts_in
+from base.shapes import texts_in
 from selection.cases import check_set
 from strategies import available, render
 from tokenizer import CountError, TokenizerError, counter
@@ -52,7 +52,7 @@ def that_fit(histories, cases, count):
         losses.append({"what": what, "where": where, "detail": detail})
 
     for name, turns in histories.items():
-        tokens = {turn["id"]: count.control_token("\n".join(texts_in(list(turn.values()))[0])) for turn in turns}
+        tokens = {turn["id"]: count.control_token("\n".join(texts_in(turn))) for turn in turns}
         for turn, token in tokens.items():
             if token:
                 gone.add((name, turn))

@@ -22,11 +22,11 @@ class Misfits(unittest.TestCase):
     def test_the_place_of_the_first_misfit_is_named(self):
         shape = {"a": [{"n": int}], "b?": (str, type(None)), "c?": Each(bool, least=1, name=str.isupper)}
         for value, wanted in (({"a": [{"n": 1}, {"n": 2}], "b": None, "c": {"X": True}, "more": 3}, None),
-                              ({"a": [{"n": 1}, {"n": True}]}, "it.a[1].n is True"),
-                              ({"a": [{}]}, "it.a[0] has no field 'n'"), ({"a": {}}, "it.a is {}"),
+                              ({"a": [{"n": 1}, {"n": True}]}, "it.a[1].n is True, not a whole number"),
+                              ({"a": [{}]}, "it.a[0] has no field 'n'"), ({"a": {}}, "it.a is {}, not a list"),
                               ({"a": [], "b": 3}, "it.b is 3"), ({"a": [], "b": "\ud800"}, "it.b is '\\ud800'"),
                               ({"a": [], "c": {}}, "it.c is empty"),
-                              ({"a": [], "c": {"x": True}}, "it.c has the name 'x'"), ([], "it is []")):
+                              ({"a": [], "c": {"x": True}}, "it.c has the name 'x'"), ([], "it is [], not an object")):
             with self.subTest(value=value):
                 self.assertEqual(misfit(value, shape), wanted)
 

@@ -6,7 +6,7 @@ Their figures say nothing about any real model.
 from functools import lru_cache
 
 import tokenizer
-from base.conversation import message_texts
+from base.turns import message_texts
 from strategies import words
 
 from compaction.fixtures.form import load_fixtures

@@ -80,7 +80,7 @@ class Reading(unittest.TestCase):
     def test_refuses_lines_that_cannot_be_checked(self):
         wrong = {"conversation_id is": line() | {"conversation_id": 3}, "compaction is": line(0),
                  "turn is": line(turn=0), "messages must be": line() | {"messages": []}, "field 'note'": line(note=1),
-                 "no JSON object": [1], "message 1: role": line() | {"messages": [{"role": "x", "content": ""}]},
+                 "no JSON object": [1], "message 1 has no role": line() | {"messages": [{"role": "x", "content": ""}]},
                  "compaction is True": line() | {"compaction": True}, "opaque is 'no'": line(opaque="no"),
                  "inside is 1": line(turn=3, inside=1),
                  "was made at turn 14, the fixture of small has 12": line(turn=14)}

@@ -9,7 +9,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from base.openai_turns import MessageError, text_of
+from base.turns import MessageError, text_of
 from strategies import STRATEGIES
 from tokens.manifest import folder
 

@@ -6,8 +6,8 @@ import unittest
 from contextlib import redirect_stderr, redirect_stdout
 
 import tokenizer
-from base.conversation import message_texts
 from base.stats import mcnemar
+from base.turns import message_texts
 
 from compaction.compactors import ledger
 from compaction.fixtures.form import load_fixtures

@@ -14,7 +14,7 @@ from workbench.import_cases import main
 from workbench.tests.made import CHAT, locomo, longmemeval, question
 
 from base.command import InputError, status_of
-from base.openai_turns import MessageError, split_messages, turn_of
+from base.turns import MessageError, split_messages, turn_of
 
 ODD = [None, 0, True, "", [], {}, "x", [1], {"a": 1}, 1.5, "\ud800", " ", [{"type": "text", "text": "q"}]]
 
