@@ -15,8 +15,8 @@ from collections import Counter
 from pathlib import Path
 
 from base.mask import mask_values
-from base.shown import one_line
 from base.shapes import texts_in
+from base.shown import one_line
 from selection.cases import check_set
 from strategies import available, render
 from tokenizer import CountError, TokenizerError, counter
