@@ -1,0 +1,232 @@
+"""Survey a chat log before any label: what each rule would send at every user turn, and what a prompt cache keeps of it.
+
+Run:  python -m workbench.survey workbench/sample/chat.jsonl --budget 256,1024 > survey.local.json
+
+Every user turn of the log is a request: a rule chooses from the turns before it, as they were recorded. The log is a
+chat log as workbench.import_cases reads it; a case set works too (its histories, each with its question where only one
+case asks it). Says nothing about whether what was chosen is enough to answer from: that needs labels.
+
+cached   tokens at the front of a request that are, token by token, the front of the request before it in the same
+         conversation. A provider keeps them where the two share at least --least tokens, in whole blocks of --block:
+         after a request [1, 2, 3, 4], [1, 2, 3, 9] shares 3, of which blocks of 2 keep 2. The first request of a
+         conversation shares nothing, and a reply of the model is taken for new.
+"""
+
+import json
+import re
+import sys
+from collections import Counter
+from itertools import chain
+from pathlib import Path
+
+from base.command import InputError, dump, file_hash, make_parser, progress, run_command, whole_numbers
+from base.shown import columns
+from selection.cases import check_set
+from selection.run import run_one, selector_table, with_input
+from strategies import render, request_cost
+from tokenizer import CountError, counter
+from tokens.manifest import MANIFEST
+from workbench.chat_log import import_chat, read_log
+from workbench.import_cases import case_set, check_some, that_fit
+
+RULES = "recent,relevant,notes,hybrid,near"
+COUNTED = ("requests", "failed", "turns", "turns_sent", "tokens", "cached_tokens")
+NO_LIMIT = 10**9  # tokens: whether a question fits is told by budget
+Q1, Q2 = {"role": "user", "content": "Q1"}, {"role": "user", "content": "Q2"}
+
+
+class Tokens:
+    """The tokens of a conversation's requests, as lists of them that requests share.
+
+    Where a count is a sum of parts (Counter.sums), what a run (a user's message and what follows it) adds to a request is
+    rendered once, between two questions. The parts of every request are held against its exact count, and `check` holds
+    some against the whole rendering.
+    """
+
+    def __init__(self, count):
+        self._count, self._ids, self._pieces = count, {}, {}
+        self._split = re.compile("(" + ("|".join(map(re.escape, count.control_tokens)) or r"\Z") + ")").split
+        before, _, after = count.text([Q1, Q2]).rpartition(Q2["content"])
+        opening = max([before.rfind(token) for token in count.control_tokens], default=0)
+        self._front, self._back = before[:opening], before[opening:] + Q2["content"] + after
+
+    def parts(self, selected):
+        """A request's tokens as lists of them."""
+        messages = selected["messages"]
+        for cut in ([self._runs] if self._count.sums else []) + [lambda all_: self._split(self._count.text(all_))]:
+            found = [self._tokens(text) for text in cut(messages) if text]
+            if sum(map(len, found)) == selected["input_tokens"]:
+                return found
+        return self._count.ids([self._count.text(messages)])  # control tokens do not split this tokenizer's texts
+
+    def check(self, selected, parts):
+        """CountError where the whole rendering of a request has other tokens than its parts."""
+        if self._count.ids([self._count.text(selected["messages"])])[0] != [*chain(*parts)]:
+            raise CountError("its parts have other tokens than the whole; report it with the conversation")
+
+    def _tokens(self, text):
+        """The tokens of a text. Control tokens split it before anything is merged, so what is between them is kept."""
+        if text not in self._ids:
+            self._ids[text] = [*chain(*self._count.ids([part for part in self._split(text) if part]))]
+        return self._ids[text]
+
+    def _runs(self, messages):
+        """What the head, each run and the question add to a request's text."""
+        starts = [number for number, message in enumerate(messages) if message["role"] == "user"]
+        runs = [messages[start:end] for start, end in zip([0, *starts], [*starts, len(messages)])]
+        last = len(runs) - 1
+        return [self._piece(run, number > 0, number < last) for number, run in enumerate(runs)]
+
+    def _piece(self, run, follows, goes_on):
+        """What a run adds: cut out of a rendering with a question before it (not for the head) and one behind it."""
+        known = (follows, goes_on, *((message["role"], message["content"]) if len(message) == 2 else json.dumps(message)
+                                     for message in run))
+        if known not in self._pieces:
+            front, back = self._front * follows, self._back * goes_on
+            text = self._count.text([Q1] * follows + run + [Q2] * goes_on)
+            cut = text.startswith(front) and text.endswith(back)
+            self._pieces[known] = text[len(front) : len(text) - len(back)] if cut else ""
+        return self._pieces[known]
+
+
+def common_prefix(parts, before):
+    """How many tokens two requests share at their front: [[1, 2], [3]] and [[1, 2], [4]] share 2."""
+    same = shared = 0
+    for part, other in zip(parts, before):
+        if part is not other and part != other:
+            break
+        same, shared = same + len(part), shared + 1
+    for token, other in zip(chain(*parts[shared:]), chain(*before[shared:])):
+        if token != other:
+            break
+        same += 1
+    return same
+
+
+def kept(prefix, least, block):
+    """The tokens of a common prefix that a cache keeps: kept(300, 256, 128) -> 256, kept(200, 256, 128) -> 0."""
+    return prefix // block * block if prefix >= least else 0
+
+
+def read_conversations(path, count):
+    """([(name, instructions, turns, last question or None)], losses) of a chat log or a case set."""
+    values, unread = read_log(path)
+    first = values[0][1] if values else None
+    if isinstance(first, dict) and ("cases" in first or "history" in first):
+        cases = check_set(first if "cases" in first else [value for _, value in values], path)
+        asked = Counter(id(case["history"]) for case in cases)
+        whole = {id(case["history"]): case for case in reversed(cases)}
+        return [(case["id"], case["instructions"], case["history"], case["current"] if asked[one] == 1 else None)
+                for one, case in reversed(whole.items())], unread
+    histories, cases, losses = import_chat(values)
+    made = case_set(histories, cases, NO_LIMIT)
+    histories, cases, unfit = that_fit(made["histories"], made["cases"], count)
+    losses = unread + losses + unfit
+    check_some(cases, losses, path)
+    return [(case["id"], case["instructions"], histories[case["history"]], case["current"]) for case in cases], losses
+
+
+def questions(conversation):
+    """The user turns of a conversation."""
+    _, _, turns, last = conversation
+    return [turn["user"] for turn in turns] + ([last] if last is not None else [])
+
+
+def survey(conversations, rules, budgets, count, least=0, block=1):
+    """{budget: {"fit_whole", "never_fit", "rules": {rule: figures}}} over conversations as read_conversations gives.
+
+    rules    {name: strategy}
+    figures  requests, failed (the rule gave no request), turns (there were), turns_sent, tokens, cached_tokens
+    """
+    levels = {budget: {"fit_whole": 0, "never_fit": 0, "rules": {rule: dict.fromkeys(COUNTED, 0) for rule in rules}}
+              for budget in budgets}
+    for conversation in progress(conversations, desc="survey", unit=" conversations"):
+        tokens, before, last = Tokens(count), {}, {}
+        try:
+            for case in requests(conversation):
+                smallest, whole = count(render(case, [])), request_cost(case, count, range(len(case["history"])))
+                for budget, level in levels.items():
+                    level["fit_whole"] += whole <= budget
+                    level["never_fit"] += smallest > budget
+                    for rule, select in rules.items() if smallest <= budget else ():
+                        figures = level["rules"][rule]
+                        selected, problem = run_one(rule, select, with_input(case, budget), count, {})
+                        if problem is not None:
+                            figures["failed"] += 1
+                            continue
+                        parts = tokens.parts(selected)
+                        prefix = common_prefix(parts, before.get((budget, rule), ()))
+                        before[budget, rule], last[budget, rule] = parts, selected
+                        for field, value in zip(COUNTED, (1, 0, len(case["history"]), len(selected["turns"]),
+                                                          selected["input_tokens"], kept(prefix, least, block))):
+                            figures[field] += value
+            for place, selected in last.items():
+                tokens.check(selected, before[place])
+        except CountError as error:
+            raise InputError(f"conversation {conversation[0]!r}: {error}") from None
+    return levels
+
+
+def requests(conversation):
+    """A case without a budget for each user turn. They share one history, which grows from one to the next."""
+    name, instructions, turns, _ = conversation
+    history = []
+    for number, current in enumerate(questions(conversation)):
+        history += turns[number - 1 : number] if number else []
+        yield {"id": name, "split": "dev", "kind": "", "instructions": instructions, "current": current,
+               "history": history, "required": [], "stale": [],
+               "budget": {"context_limit": NO_LIMIT, "max_new_tokens": 0, "margin": 0}}
+
+
+def table(report):
+    """The table for a person, shares in percent."""
+    rows = [["budget", "rule", "requests", "failed", "turns sent", "mean tokens", "cached"]]
+    for budget, level in report["budgets"].items():
+        for rule, one in level["rules"].items():
+            rows.append([f"{int(budget):,}", rule, one["requests"], one["failed"],
+                         percent(one["turns_sent"], one["turns"]),
+                         f"{one['tokens'] / one['requests']:,.1f}" if one["requests"] else "none",
+                         percent(one["cached_tokens"], one["tokens"])])
+    return columns(rows, right=(0, 2, 3, 4, 5, 6))
+
+
+def percent(part, whole):
+    """percent(1, 8) -> "12.5%"."""
+    return f"{100 * part / whole:.1f}%" if whole else "none"
+
+
+def main(argv=None):
+    parser = make_parser(__doc__)
+    parser.add_argument("log", type=Path, help="a chat log or a case set")
+    parser.add_argument("--strategies", default=RULES, metavar="NAME,…", help="rules (default %(default)s)")
+    parser.add_argument("--budget", type=whole_numbers, default=[1024, 4096], metavar="N,…",
+                        help="input tokens (default 1024,4096)")
+    parser.add_argument("--least", type=int, default=0, metavar="N", help="a shorter common prefix is not kept")
+    parser.add_argument("--block", type=int, default=1, metavar="N", help="a prefix is kept in whole blocks of N tokens")
+    parser.add_argument(
+        "--tokenizer", type=Path, default=MANIFEST, metavar="MANIFEST", help="count for the model of another manifest")
+    args = parser.parse_args(argv)
+    if args.least < 0 or args.block < 1:
+        raise InputError("--least is a number from 0 on, --block one from 1 on; correct it")
+    count = counter(args.tokenizer)
+    rules = selector_table([name for name in args.strategies.split(",") if name])
+    log_hash = file_hash(args.log) if args.log.is_file() else None  # a pipe can be read once
+    conversations, losses = read_conversations(args.log, count)
+    levels = survey(conversations, rules, args.budget, count, args.least, args.block)
+    report = {"log": args.log.name, "log_sha256": log_hash, "tokenizer_manifest_sha256": file_hash(args.tokenizer),
+              "counter": count.profile(), "least": args.least, "block": args.block,
+              "conversations": len(conversations), "user_turns": sum(map(len, map(questions, conversations))),
+              "left_out": dict(Counter(loss["what"] for loss in losses)),
+              "budgets": {str(budget): level for budget, level in levels.items()}}
+    sys.stdout.write(dump(report))
+    told = [f"{report['conversations']} conversations, {report['user_turns']} user turns"]
+    told += [f"{budget:,} tokens: {level['fit_whole']} fit whole, {level['never_fit']} never fit"
+             for budget, level in levels.items()]
+    told += [f"{number} times {what}; workbench.import_cases lists them" for what, number in report["left_out"].items()]
+    for line in [*told, *table(report)]:
+        print(line, file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    run_command(main)
