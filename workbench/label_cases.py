@@ -1,70 +1,103 @@
 """Label an imported case set in the terminal: which statements of the history does each answer depend on?
 
-Run:  python -m workbench.label_cases traffic.local.json labelled.local.json
+Run:  echo '[{"role": "user", "content": "Port 80."}, {"role": "user", "content": "Which port?"}]' > chat.local.json
+      python -m workbench.import_cases chat chat.local.json > cases.local.json
+      python -m workbench.label_cases cases.local.json labelled.local.json
 
-For each case the question is shown with numbered candidates: sentences of the history that share rare words with it,
-then the newest others. Every answer is kept at once in a journal beside the output; stopped at any point, the same
-command goes on where it was. The output is written when you stop or finish, with the cases that have a required fact;
-the rest are counted. --help tells what can be answered.
+For each case the question is shown, with the reply that was given, and numbered candidates: sentences of the history
+that share rare words with the question, then the newest others; an equal sentence once, with its turns. Every answer is
+kept at once in a journal beside the output; stopped at any point, the same command goes on where it was. The output is
+written when you stop or finish, with the cases that have a required fact; an earlier output is kept beside it.
+A log that has grown is imported anew and labelled with --labels OLD: a case whose history and question are as they were
+in the labelled set OLD keeps its labels. --help tells what can be answered.
 """
 
-import argparse
-import hashlib
 import json
-import os
 import re
 import sys
 from pathlib import Path
 
-from base.shapes import FACT, Each, misfit
-from base.shown import one_line
+from base.lines import LineFile, read_lines
+from base.shapes import FACT, NONE, Each, misfit
+from base.shown import columns, one_line
+from base.turns import turn_contents
 from modelkit.retrieval import Bm25Index
 from modelkit.segments import split_sentences
-from selection.cases import check_set
+from selection.cases import check_requests, check_set, load_cases
 from strategies import turn_messages
+from tokenizer import TokenizerError, counter
+from tokens.manifest import MANIFEST
 
-from base.command import InputError, dump, parse_json, read_json, read_text, run_command, write_json
+from base.command import (
+    InputError,
+    check_replaceable,
+    dump,
+    file_hash,
+    make_parser,
+    read_json,
+    replace_file,
+    run_command,
+    sha256,
+)
 
 ANSWERS = """\
 answers  1 4      these are required          s 2     this one is stale (replaced later)
-         /words   other candidates, by words  t 3     show the whole turn of candidate 3
+         d 1      take mark 1 back            t 3     show the last turn of candidate 3, whole
+         /words   other candidates, by words  Enter   on to the next case
          n        nothing to find: leave the case out       u  undo the case before       q  stop, all is kept
+         Of a sentence that stands in several turns its last is required, and all are stale.
 
-example: echo '{"messages": [{"role": "user", "content": "Port 80."}, {"role": "user", "content": "Which?"}]}' \\
-         > chat.local.jsonl
-         python -m workbench.import_cases chat chat.local.jsonl > chat.local.json
-         python -m workbench.label_cases chat.local.json labelled.local.json
 """
+HELP = "numbers: required; s N: stale; d N: drop mark N; /words: search; t N: whole turn; n: nothing; u: undo; q: stop"
 TURN = {"id": str, "user": str, "assistant": str, "messages?": [{"role": str, "content": str}]}
-CASE = {"id": str, "current": str, "history": str, "required": [FACT], "stale": [FACT]}
+LABELS = {"required": [FACT], "stale": [FACT]}
+CASE = {"id": str, "current": str, "history": str, "reply?": str, **LABELS}
 UNLABELLED = {"histories": Each([TURN]), "cases": [CASE]}
-CANDIDATES, WIDTH = 9, 160
-HELP = "numbers: required; s N: stale; /words: search; t N: whole turn; n: nothing; u: undo; q: stop; Enter: next"
+ENTRIES = ({"set_sha256": str}, {"written_sha256": str}, {"case": str, "labels": (LABELS, NONE), "key?": str})
+CANDIDATES, WIDTH, LONG = 9, 160, 1000
+ORDINAL = re.compile(r"(?i)\b(?:am|ab|im|vom|zum|zur|beim?|bis|seit|und|d(?:er|ie|as|en|em|es)) +\d{1,3}\.$")
 
 
 def sentences(history):
-    """[{"turn", "role", "text"}]: every sentence of a history, found again by exact text in its message."""
-    found = []
+    """[{"text", "turns", "role"}]: the sentences of a history by their last place, each once, with the turns it is in.
+
+    Each is found by exact text in its message; the role is that of its last place.
+    """
+    places = {}
     for turn in history:
         for message in turn_messages(turn):
             for line in (message.get("content") or "").split("\n"):
-                found += [{"turn": turn["id"], "role": message["role"], "text": text}
-                          for text in split_sentences(line)
-                          if text.strip() and text in line]
-    return found
+                for text in pieces(line):
+                    place = places.pop(text, {"text": text, "turns": []})
+                    turns = place["turns"] + [turn["id"]] * (turn["id"] not in place["turns"])
+                    places[text] = {**place, "turns": turns, "role": message["role"]}
+    return list(places.values())
+
+
+def pieces(line):
+    """The sentences of a line as they stand in it; ordinals end none: "am 3. Mai kommt er. Ja." has two."""
+    starts, end = [], 0
+    for text in split_sentences(line):
+        before = line[starts[-1] : end] if starts else ""
+        begin = line.index(text, end)
+        if not (ORDINAL.search(before) or text[0].islower() and re.search(r"\b\d{1,3}\.$", before)):
+            starts.append(begin)
+        end = begin + len(text)
+    return [line[begin:following].strip() for begin, following in zip(starts, [*starts[1:], end])]
 
 
 def candidates(known, words, fill=True):
     """At most CANDIDATES of the sentences `known`, by BM25 of `words`, best first; `fill`: then the newest others."""
-    scores = Bm25Index([one["text"] for one in known]).scores(words)
+    scores = Bm25Index([sentence["text"] for sentence in known]).scores(words)
     best = sorted((place for place, score in scores.items() if score > 0), key=lambda place: (-scores[place], -place))
     others = [place for place in range(len(known) - 1, -1, -1) if place not in set(best)] if fill else []
     return [known[place] for place in [*best, *others][:CANDIDATES]]
 
 
-def read_answer(text, shown):
-    """What an answer means: ("required" | "stale", [facts]), ("search", words), ("turn", number), or a single word.
+def read_answer(text, shown, marks):
+    """What an answer means: ("required" | "stale" | "drop", [facts]), ("search", words), ("turn", id), (a word, None).
 
+    shown  the numbered candidates; marks: the numbered facts marked so far
     InputError, worded for the person at the terminal, for anything else.
     """
     text = text.strip()
@@ -72,18 +105,21 @@ def read_answer(text, shown):
         return {"": "next", "n": "nothing", "u": "undo", "q": "stop"}[text], None
     if text.startswith("/") and text[1:].strip():
         return "search", text[1:].strip()
-    kind, numbers = ("stale", text[1:]) if re.match(r"s\s*\d", text) else ("required", text)
-    if re.match(r"t\s*\d", text):
-        kind, numbers = "turn", text[1:]
-    if not re.fullmatch(r"[\d\s,]+", numbers):
+    answer = re.fullmatch(r"([std]?)\s*(\d[\d\s,]*)", text)
+    if not answer:
         raise InputError(HELP)
-    chosen = [int(number) for number in re.findall(r"\d+", numbers)]
-    if not chosen or not all(1 <= number <= len(shown) for number in chosen):
-        raise InputError(f"numbers from 1 to {len(shown)}")
-    if kind == "turn":
-        return kind, shown[chosen[0] - 1]
+    letter, known = answer[1], marks if answer[1] == "d" else shown
+    chosen = list(dict.fromkeys(map(int, re.findall(r"\d+", answer[2]))))
+    if not all(1 <= number <= len(known) for number in chosen):
+        raise InputError(f"numbers from 1 to {len(known)}" if known else "nothing is marked")
+    chosen = [known[number - 1] for number in chosen]
+    if letter == "d":
+        return "drop", chosen
+    if letter == "t":
+        return "turn", chosen[0]["turns"][-1]
+    kind, places = ("stale", slice(None)) if letter == "s" else ("required", slice(-1, None))
     return kind, [
-        {"turn": shown[number - 1]["turn"], "text": shown[number - 1]["text"]} for number in dict.fromkeys(chosen)]
+        {"turn": turn, "text": sentence["text"]} for sentence in chosen for turn in sentence["turns"][places]]
 
 
 def label(case, history, ask, say):
@@ -91,11 +127,13 @@ def label(case, history, ask, say):
     chosen = {"required": list(case["required"]), "stale": list(case["stale"])}
     known = sentences(history)
     shown = candidates(known, case["current"])
-    say(f"\n{one_line(case['id'])}\nquestion: {one_line(case['current'], 600)}")
+    say(f"\n{one_line(case['id'])}\nquestion: {one_line(case['current'], LONG)}")
+    if case.get("reply"):
+        say(f"the reply was: {one_line(case['reply'], LONG)}")
     show(shown, say)
     while True:
         try:
-            kind, value = read_answer(ask("> "), shown)
+            kind, value = read_answer(ask("> "), shown, chosen["required"] + chosen["stale"])
         except InputError as error:
             say(str(error))
             continue
@@ -108,168 +146,191 @@ def label(case, history, ask, say):
         if kind == "next":
             say("no required fact yet; n leaves the case out")
         elif kind == "turn":
-            turn = next(one for one in history if one["id"] == value["turn"])
-            for message in turn_messages(turn):
-                say(f"  {message['role']}: {one_line(message.get('content') or '', 4000)}")
+            show_turn(next(turn for turn in history if turn["id"] == value), say)
         elif kind == "search":
             found = candidates(known, value, fill=False)
-            shown = found or shown
             if not found:
                 say("no sentence has such a word; the candidates stay")
+            shown = found or shown
             show(shown, say)
         else:
-            other = "stale" if kind == "required" else "required"
-            chosen[kind] += [fact for fact in value if fact not in chosen[kind]]
-            chosen[other] = [fact for fact in chosen[other] if fact not in value]
-            say(f"  {len(chosen['required'])} required, {len(chosen['stale'])} stale; Enter goes on")
+            chosen = {field: [fact for fact in facts if fact not in value] for field, facts in chosen.items()}
+            if kind != "drop":
+                chosen[kind] += value
+            marks = [(field, fact) for field, facts in chosen.items() for fact in facts]
+            rows = [(f"  mark {number}", field, f"turn {fact['turn']}: {fact['text'][:LONG]}")
+                    for number, (field, fact) in enumerate(marks, 1)]
+            for line in columns(rows) or ["  nothing is marked"]:
+                say(line)
 
 
 def show(shown, say):
     """The numbered candidates."""
-    for number, one in enumerate(shown, 1):
-        say(f"  {number}  turn {one_line(one['turn'])}, {one['role']}: {one_line(one['text'], WIDTH)}")
+    rows = [(f"  {number}", f"turn {', '.join(sentence['turns'])}", sentence["role"], one_line(sentence["text"], WIDTH))
+            for number, sentence in enumerate(shown, 1)]
+    for line in columns(rows):
+        say(line)
 
 
-def read_set(path):
-    """An unlabelled case set of the larger form, its turns all with ids, or InputError."""
+def show_turn(turn, say):
+    """A whole turn, line by line, tool calls included."""
+    for message in turn_messages(turn):
+        calls = [json.dumps(call, ensure_ascii=False) for call in message.get("tool_calls", ())]
+        for number, line in enumerate([*(message.get("content") or "").split("\n"), *calls]):
+            say(f"  {one_line(message['role']) + ':' if number == 0 else '   '} {one_line(line)}")
+
+
+def read_set(path, manifest):
+    """An unlabelled case set of the larger form, its turns all with ids, that evaluate.py will take, or InputError."""
     value = read_json(path)
     problem = misfit(value, UNLABELLED, "the set")
     if problem:
         raise InputError(f"{path}: not as workbench.import_cases writes it: {problem}; import it again")
-    for case in value["cases"]:
-        if not sentences(value["histories"].get(case["history"], [])):
-            raise InputError(
-                f"{path}: case {case['id']!r}: no history with words is named {case['history']!r}; correct it")
-    check_set({**value, "cases": [labelled_case(case, value) for case in value["cases"]]}, path)
+    cases = check_set({**value, "cases": [loadable(case, value, path) for case in value["cases"]]}, path)
+    try:
+        check_requests(cases, counter(manifest), path)
+    except TokenizerError as error:
+        print(f"control tokens and long questions, which evaluate.py refuses, were not looked for: {error}",
+              file=sys.stderr)
     return value
 
 
-def labelled_case(case, value):
-    """A case that the loader takes although nothing is labelled yet: its first sentence stands as a fact."""
+def loadable(case, value, path):
+    """A case that the loader takes although nothing is labelled yet: the first text of its history stands as a fact."""
     case = {field: inner for field, inner in case.items() if field != "reply"}
-    if case["required"]:
-        return case
-    first = sentences(value["histories"][case["history"]])[0]
-    return {**case, "required": [{"turn": first["turn"], "text": first["text"]}], "stale": []}
+    texts = [{"turn": turn["id"], "text": text} for turn in value["histories"].get(case["history"], [])
+             for text in turn_contents(turn) if text.strip()]
+    if not texts:
+        raise InputError(f"{path}: case {case['id']!r}: no history with words is named {case['history']!r}; correct it")
+    return case if case["required"] else {**case, "required": texts[:1], "stale": []}
 
 
-def read_journal(path, set_hash):
-    """({case id: labels}, {hash of each output written}) of the journal, empty where there is none yet.
+def key_of(question, history):
+    """What labels depend on, as a hash: the question and the turns before it."""
+    return sha256(dump([question, history]))
 
-    A torn last line is left out.
-    InputError for a journal of another set: its labels would name other turns.
-    """
-    if not path.exists():
-        return {}, set()
-    lines = read_text(path).split("\n")
-    entries = [parse_json(line, f"{path}: line {number}") for number, line in enumerate(lines[:-1], 1) if line.strip()]
-    if entries and entries[0] != {"set_sha256": set_hash}:
-        raise InputError(f"{path}: belongs to another case set; move it away or label into another file")
-    done, written = {}, set()
-    for entry in entries[1:]:
-        if "written_sha256" in entry:
+
+def journal_of(path):
+    """The journal of a labelled set: NAME.journal.jsonl beside it."""
+    return path.with_name(path.name + ".journal.jsonl")
+
+
+def read_journal(path):
+    """(hash of its set, or None, {case id: last entry with labels}, {hash of each output written}) of a journal."""
+    set_hash, done, written = None, {}, set()
+    for number, entry in read_lines(path):
+        if misfit(entry, ENTRIES):
+            raise InputError(f"{path}: line {number}: no entry of a label journal; move the file away")
+        if "set_sha256" in entry:
+            set_hash = entry["set_sha256"]
+        elif "written_sha256" in entry:
             written.add(entry["written_sha256"])
         elif entry["labels"] is None:
             done.pop(entry["case"], None)
         else:
-            done[entry["case"]] = entry["labels"]
-    return done, written
+            done[entry["case"]] = entry
+    return set_hash, done, written
 
 
-def check_out(path, written):
-    """InputError where the output exists and is not what this command wrote: a wrong name, or corrected by hand."""
-    if path.exists() and hashlib.sha256(path.read_bytes()).hexdigest() not in written:
-        raise InputError(f"{path}: exists and is not as this command left it; name another file, or move it away")
+def earlier_labels(path):
+    """{key: labels} of an earlier labelled set, and of the cases that its journal, if it is there, left out."""
+    labels = {key_of(case["current"], case["history"]): {"required": case["required"], "stale": case["stale"]}
+              for case in load_cases(path)}
+    left_out = read_journal(journal_of(path))[1].values() if journal_of(path).exists() else ()
+    return {entry["key"]: entry["labels"] for entry in left_out
+            if "key" in entry and not entry["labels"]["required"]} | labels
 
 
-def append(path, entry):
-    """One entry at the end of the journal, on the disk before this returns."""
-    try:
-        with open(path, "ab+") as file:
-            cut_torn_line(file)
-            file.write((json.dumps(entry, ensure_ascii=False) + "\n").encode("utf-8"))
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}; give a file in a folder that exists") from None
-
-
-def cut_torn_line(file):
-    """Take off what stands after the last line feed: an entry that a crash cut short, whose case is asked again."""
-    file.seek(0)
-    whole = file.read().rfind(b"\n") + 1
-    if whole != file.tell():
-        file.truncate(whole)
+def keep(journal, case, labels, value, done):
+    """Labels of a case into the journal and into `done` {case id: labels}; None takes them back."""
+    key = key_of(case["current"], value["histories"][case["history"]])
+    journal.append({"case": case["id"], "key": key, "labels": labels})
+    done.pop(case["id"], None)
+    if labels is not None:
+        done[case["id"]] = labels
 
 
 def walk(value, journal, done, ask, say):
     """Label the cases that are not done until all are or the person stops; each is kept in the journal at once."""
-    cases, place, order = value["cases"], 0, list(done)
-    while place < len(cases):
-        case = cases[place]
-        if case["id"] in done:
-            place += 1
-            continue
+    cases = {case["id"]: case for case in value["cases"]}
+    while left := [case for case in cases.values() if case["id"] not in done]:
         say(f"\n[{len(done) + 1} of {len(cases)}] {HELP}")
-        answer = label(case, value["histories"][case["history"]], ask, say)
+        answer = label(left[0], value["histories"][left[0]["history"]], ask, say)
         if answer == "stop":
             return
-        if answer == "undo":
-            if order:
-                last = order.pop()
-                append(journal, {"case": last, "labels": None})
-                del done[last]
-                place = 0
-            continue
-        append(journal, {"case": case["id"], "labels": answer})
-        done[case["id"]] = answer
-        order.append(case["id"])
+        if answer != "undo":
+            keep(journal, left[0], answer, value, done)
+        elif done:
+            keep(journal, cases[list(done)[-1]], None, value, done)
 
 
-def result(value, done):
+def labelled_set(value, done):
     """The labelled set: the cases with a required fact, and the histories they use."""
-    cases = [{**labelled_case(case, value), **done[case["id"]]} for case in value["cases"] if done.get(case["id"], {}).get("required")]
+    cases = [{**loadable(case, value, "the set"), **done[case["id"]]}
+             for case in value["cases"] if done.get(case["id"], {}).get("required")]
     used = {case["history"] for case in cases}
     return {**value, "histories": {name: turns for name, turns in value["histories"].items() if name in used},
             "cases": cases}
 
 
-def finish(value, done, out, journal):
+def finish(value, done, out, journal, own):
     """Write the labelled set, if any case is labelled, and say how far the work is."""
-    made = result(value, done)
+    made = labelled_set(value, done)
     if made["cases"]:
         check_set(made, out)
-        append(journal, {"written_sha256": hashlib.sha256(dump(made).encode("utf-8")).hexdigest()})
-        write_json(out, made)
+        data = dump(made).encode("utf-8")
+        journal.append({"written_sha256": sha256(data)})
+        replace_file(out, data, own)
     print(f"{len(made['cases'])} cases labelled, {len(done) - len(made['cases'])} left out, "
           f"{len(value['cases']) - len(done)} to do; {out if made['cases'] else 'nothing'} written",
           file=sys.stderr)
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(
-        description=__doc__.splitlines()[0], epilog=ANSWERS, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
+    parser.epilog = ANSWERS + parser.epilog
     parser.add_argument("cases", type=Path, help="case set to be labelled, as workbench.import_cases chat writes it")
     parser.add_argument("out", type=Path, help="where the labelled set goes; the journal stands beside it")
+    parser.add_argument("--labels", type=Path, metavar="OLD", help="take over labels of unchanged cases of this set")
+    parser.add_argument("--tokenizer", type=Path, default=MANIFEST, metavar="MANIFEST",
+                        help="the model that the set is for: what its evaluation would refuse is refused here")
     args = parser.parse_args(argv)
-    value = read_set(args.cases)
-    journal = args.out.with_name(args.out.name + ".journal.jsonl")
-    set_hash = hashlib.sha256(args.cases.read_bytes()).hexdigest()
-    done, written = read_journal(journal, set_hash)
-    check_out(args.out, written)
-    if not journal.exists() or not journal.read_bytes():
-        append(journal, {"set_sha256": set_hash})
+    value, earlier = read_set(args.cases, args.tokenizer), earlier_labels(args.labels) if args.labels else {}
+    journal, written = journal_of(args.out), set()
 
-    def ask(prompt):
+    def own(path):
+        return file_hash(path) in written
+
+    if not journal.exists():
+        check_replaceable(args.out, own)  # before a journal is made
+    with LineFile(journal) as lines:  # open and locked: a second person at it is told so
+        set_hash, entries, hashes = read_journal(journal)
+        written |= hashes
+        if set_hash not in (None, file_hash(args.cases)):
+            raise InputError(f"{journal}: belongs to another case set; label into another file, and --labels {args.out} "
+                             "takes over what is unchanged")
+        check_replaceable(args.out, own)
+        if set_hash is None:
+            lines.append({"set_sha256": file_hash(args.cases)})
+        done = {name: entry["labels"] for name, entry in entries.items()}
+        new = [case for case in value["cases"] if case["id"] not in done]
+        for case in new:
+            labels = earlier.get(key_of(case["current"], value["histories"][case["history"]]))
+            if labels is not None:
+                keep(lines, case, labels, value, done)
+        if args.labels:
+            print(f"{len(done) - len(entries)} of {len(new)} cases keep their labels of {args.labels}", file=sys.stderr)
+
+        def ask(prompt):
+            try:
+                return input(prompt)
+            except EOFError:
+                return "q"
+
         try:
-            return input(prompt)
-        except EOFError:
-            return "q"
-
-    try:
-        walk(value, journal, done, ask, print)
-    finally:  # also when stopped by Ctrl-C: what is labelled so far is written
-        finish(value, done, args.out, journal)
+            walk(value, lines, done, ask, print)
+        finally:  # also when stopped by Ctrl-C: what is labelled so far is written
+            finish(value, done, args.out, lines, own)
     return 0
 
 

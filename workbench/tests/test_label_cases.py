@@ -9,16 +9,22 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
+from base.lines import LineFile
 from base.shown import one_line
 from selection.cases import load_cases
+from tokens.manifest import folder
 
 from base.command import InputError, status_of
-from workbench.label_cases import candidates, main, read_answer, sentences
+from workbench.label_cases import candidates, main, pieces, read_answer, sentences
 
 HISTORY = [
     {"id": "1", "user": "We chose Redis. The weather is fine.", "assistant": "Noted."},
     {"id": "2", "user": "Use RabbitMQ for the queue now.\nThanks!", "assistant": "The queue moves."},
 ]
+TOOLS = {"id": "0", "user": "Look up\nthe mast.", "assistant": "", "messages": [
+    {"role": "assistant", "content": "", "tool_calls": [
+        {"id": "c1", "type": "function", "function": {"name": "look", "arguments": {"at": "mast"}}}]}]}
+FIRST = {"turn": "2", "text": "Use RabbitMQ for the queue now."}
 LIMITS = {"context_limit": 900, "max_new_tokens": 100, "margin": 0}
 
 
@@ -41,12 +47,12 @@ class Terminal(unittest.TestCase):
     def write(self, value):
         (self.folder / "in.json").write_text(json.dumps(value), encoding="utf-8")
 
-    def answer(self, *answers):
+    def answer(self, *answers, options=()):
         """Run the command with these answers, then the end of the input; (status, dialogue, complaints)."""
         out, err = io.StringIO(), io.StringIO()
         with (contextlib.redirect_stdout(out), contextlib.redirect_stderr(err),
               mock.patch.object(builtins, "input", side_effect=[*answers, EOFError])):
-            status = status_of(main, [str(self.folder / "in.json"), str(self.out)])
+            status = status_of(main, [str(self.folder / "in.json"), str(self.out), *map(str, options)])
         return status, out.getvalue(), err.getvalue()
 
     def facts(self):
@@ -136,14 +142,76 @@ class Terminal(unittest.TestCase):
                 status, _, err = self.answer()
                 self.assertEqual((status, len(err.splitlines()), self.journal.exists()), (2, 1, False))
 
+    def test_a_mark_is_shown_as_text_and_cannot_be_taken_back(self):
+        _, dialogue, _ = self.answer("1", "s 2", "d 1", "2", "1", "")
+        self.assertIn("mark 1  required  turn 2: Use RabbitMQ for the queue now.\n  mark 2  stale     turn 1", dialogue)
+        self.assertEqual(self.facts()["one"], ([{"turn": "1", "text": "We chose Redis."}, FIRST], []))
+
+    def test_an_equal_sentence_is_shown_once_for_each_turn_or_a_stale_one_is_marked_in_one_turn_only(self):
+        again = {"id": "3", "user": "We chose Redis.", "assistant": "Ok."}
+        self.write({**unlabelled("one", "two"), "histories": {"talk": [*HISTORY, again]}})
+        _, dialogue, _ = self.answer("/redis", "1", "", "/redis", "s 1", "1", "/rabbitmq", "1", "/redis", "s 1", "")
+        self.assertIn("  1  turn 1, 3  user  We chose Redis.\n", dialogue)
+        old = [{"turn": turn, "text": "We chose Redis."} for turn in "13"]
+        self.assertEqual(self.facts(), {"one": (old[1:], []), "two": ([FIRST], old)})
+
+    def test_labels_of_unchanged_cases_are_asked_again_when_a_log_has_grown(self):
+        self.answer("1", "", "n")
+        old, grown = self.out, unlabelled("one", "two", "new", "other")
+        grown["cases"][0]["history"] = "longer"
+        grown["histories"]["longer"] = [*HISTORY, {"id": "3", "user": "And?", "assistant": "Yes."}]
+        grown["cases"][3]["current"] = "Which queue?"
+        self.write(grown)
+        self.assertIn(f"--labels {old}", self.answer()[2])
+        self.out = self.folder / "grown.json"
+        self.journal = self.folder / "grown.json.journal.jsonl"
+        _, dialogue, err = self.answer("q", options=["--labels", old])
+        self.assertIn("2 of 4 cases keep their labels", err)  # "new" is asked what "one" was, of the same history
+        self.assertEqual((list(self.facts()), self.facts()["new"][0]), (["two", "new"], [FIRST]))
+
+    def test_two_people_label_one_file(self):
+        with LineFile(self.journal):
+            status, dialogue, err = self.answer("1", "")
+        self.assertEqual((status, dialogue, len(err.splitlines())), (2, "", 1))
+
+    def test_an_earlier_output_is_lost(self):
+        self.answer("1", "")
+        first = self.out.read_bytes()
+        self.answer("1", "")
+        self.assertEqual((self.folder / "out.previous.json").read_bytes(), first)
+
+    def test_the_reply_is_not_shown_or_spoils_the_labelled_set(self):
+        value = unlabelled("one")
+        value["cases"][0]["reply"] = "RabbitMQ\x1b[2J."
+        self.write(value)
+        self.assertIn("the reply was: RabbitMQ\\x1b[2J.", self.answer("1", "")[1])
+        self.assertNotIn("reply", load_cases(self.out)[0])
+
+    def test_a_journal_that_is_none_is_a_traceback_or_cut(self):
+        for line in ('{"case": "one"}', '{"case": "one", "labels": {"required": [3], "stale": []}}', "[]", '{"a": "'):
+            text = '{"set_sha256": "x"}\n' + line + "\n"
+            self.journal.write_text(text, encoding="utf-8")
+            status, _, err = self.answer()
+            self.assertEqual((status, len(err.splitlines()), self.journal.read_text("utf-8")), (2, 1, text))
+
+    @unittest.skipUnless((folder() / "tokenizer.json").exists(), "the tokenizer is not prepared: python prepare.py")
+    def test_a_case_that_the_evaluation_refuses_is_labelled_first(self):
+        value = unlabelled("one", "two")
+        value["cases"][1]["budget"] = {**LIMITS, "context_limit": 101}
+        self.write(value)
+        status, dialogue, err = self.answer("1", "")
+        self.assertEqual((status, dialogue, len(err.splitlines())), (2, "", 1))
+
     def test_nothing_labelled_writes_no_set(self):
         self.assertIn("nothing written", self.answer("n", "n")[2])
         self.assertFalse(self.out.exists())
 
     def test_search_and_the_whole_turn(self):
-        _, dialogue, _ = self.answer("/weather", "t 1", "1", "")
-        self.assertIn("  user: We chose Redis. The weather is fine.", dialogue)
-        self.assertIn("no sentence has such a word", self.answer("/zebra")[1])
+        self.write({**unlabelled("one"), "histories": {"talk": [TOOLS, *HISTORY]}})
+        _, dialogue, _ = self.answer("/weather", "t 1", "/mast", "t 1", "/weather", "/zebra", "1", "")
+        self.assertIn("  user: We chose Redis. The weather is fine.\n", dialogue)
+        self.assertIn('  user: Look up\n      the mast.\n  assistant: \n      {"id": "c1"', dialogue)
+        self.assertIn("no sentence has such a word", dialogue)
         self.assertEqual(self.facts()["one"][0], [{"turn": "1", "text": "The weather is fine."}])
 
 
@@ -151,11 +219,20 @@ class Answers(unittest.TestCase):
     def test_what_can_be_read_and_what_cannot(self):
         shown = candidates(sentences(HISTORY), "queue", fill=False)
         self.assertEqual([one["text"] for one in shown], ["The queue moves.", "Use RabbitMQ for the queue now."])
-        self.assertEqual(read_answer("1, 2", shown)[0], "required")
-        self.assertEqual(read_answer("s1", shown)[0], "stale")
-        for text in ("3", "0", "x", "s", "s 9", "t", "1 x", "/", "-1"):
+        self.assertEqual(read_answer("1, 2", shown, [])[0], "required")
+        self.assertEqual(read_answer("s1", shown, [])[0], "stale")
+        for text in ("3", "0", "x", "s", "s 9", "t", "1 x", "/", "-1", "d 1", "t1s", "1,,x"):
             with self.subTest(text), self.assertRaises(InputError):
-                read_answer(text, shown)
+                read_answer(text, shown, [])
+
+    def test_an_ordinal_ends_a_sentence_or_a_number_ends_none(self):
+        for text, cut in {"Am 3. Mai  kommt er. Ja.": ["Am 3. Mai  kommt er.", "Ja."],
+                          "Vom 3. bis zum 14. Juni.": ["Vom 3. bis zum 14. Juni."],
+                          "Den 3. maj kom han. Ja.": ["Den 3. maj kom han.", "Ja."],
+                          "It is the 1. release.": ["It is the 1. release."],
+                          "Wait until 5. Then go.": ["Wait until 5.", "Then go."]}.items():
+            with self.subTest(text):
+                self.assertEqual(pieces(text), cut)
 
     def test_without_shared_words_the_newest_are_proposed(self):
         self.assertEqual(candidates(sentences(HISTORY), "zebra")[0]["text"], "The queue moves.")
