@@ -10,6 +10,8 @@ conversation is held out.
 
 import re
 
+from base.shapes import misfit
+from base.shown import one_line
 from base.turns import IN_FRONT, MessageError, text_of, turn_of
 
 from base.command import InputError, as_text, parse_json, read_bytes
@@ -61,11 +63,11 @@ def conversations(values, losses):
     for number, (place, value) in enumerate(values, 1):
         value = {"messages": value} if isinstance(value, list) else value
         whole = isinstance(value, dict) and isinstance(value.get("messages"), list)
-        name = str(value.get("id", f"conversation-{number}")) if whole else None
+        name = one_line(value.get("id", f"conversation-{number}")) if whole else None
         if whole and name not in found:
             found[name] = value["messages"]
         elif isinstance(value, dict) and "role" in value and not whole:
-            found.setdefault(str(value.get("conversation_id", "conversation-1")), []).append(value)
+            found.setdefault(one_line(value.get("conversation_id", "conversation-1")), []).append(value)
         else:
             detail = f"a second conversation {name!r}" if whole else "neither a conversation nor a message"
             losses.append({"what": "value left out", "where": place, "detail": detail})
@@ -130,6 +132,8 @@ def read_conversation(name, messages, every=False):
             case = {"id": history, "kind": "chat log", "history": history, "required": [], "stale": [],
                     "instructions": "\n\n".join(text_of(messages[place]).strip() for place in front),
                     "current": text_of(messages[groups[number][0]])}
+            if problem := misfit([case["instructions"], case["current"]], [str], "text"):
+                raise MessageError(problem)
             reply = reply_of([messages[place] for place in groups[number]])
             cases.append({**case, "reply": reply} if reply else case)
             histories[history] = before
@@ -153,9 +157,9 @@ def asks(message):
 
 
 def reply_of(group):
-    """What the assistant said last in a group, or "" where that cannot be read."""
+    """What the assistant said last in a group, or "" where that cannot be read or written."""
     try:
         said = [text_of(message).strip() for message in group[1:] if message["role"] == "assistant"]
     except MessageError:
         return ""
-    return ([""] + [text for text in said if text])[-1]
+    return ([""] + [text for text in said if text and misfit(text, str) is None])[-1]

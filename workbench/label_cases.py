@@ -20,7 +20,6 @@ from pathlib import Path
 from base.lines import LineFile, read_lines
 from base.shapes import FACT, NONE, Each, misfit
 from base.shown import columns, one_line
-from base.turns import turn_contents
 from modelkit.retrieval import Bm25Index
 from modelkit.segments import split_sentences
 from selection.cases import check_requests, check_set, load_cases
@@ -198,8 +197,8 @@ def read_set(path, manifest):
 def loadable(case, value, path):
     """A case that the loader takes although nothing is labelled yet: the first text of its history stands as a fact."""
     case = {field: inner for field, inner in case.items() if field != "reply"}
-    texts = [{"turn": turn["id"], "text": text} for turn in value["histories"].get(case["history"], [])
-             for text in turn_contents(turn) if text.strip()]
+    texts = [{"turn": turn["id"], "text": message["content"]} for turn in value["histories"].get(case["history"], [])
+             for message in turn_messages(turn) if message["content"].strip()]
     if not texts:
         raise InputError(f"{path}: case {case['id']!r}: no history with words is named {case['history']!r}; correct it")
     return case if case["required"] else {**case, "required": texts[:1], "stale": []}
@@ -307,7 +306,7 @@ def main(argv=None):
         set_hash, entries, hashes = read_journal(journal)
         written |= hashes
         if set_hash not in (None, file_hash(args.cases)):
-            raise InputError(f"{journal}: belongs to another case set; label into another file, and --labels {args.out} "
+            raise InputError(f"{journal}: belongs to another case set; label into another, and --labels {args.out} "
                              "takes over what is unchanged")
         check_replaceable(args.out, own)
         if set_hash is None:

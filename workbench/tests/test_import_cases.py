@@ -233,6 +233,14 @@ class ChatLogs(unittest.TestCase):
                 self.assertEqual((status, len(json.loads(out)["histories"]["conversation-1"])), (0, 1))
                 self.assertIn("1 times turn left out:", err)
 
+    def test_half_a_character_in_a_question_a_reply_or_a_name_spoils_the_set(self):
+        odd = {"role": "user", "content": "x \ud800"}
+        lines = [{"id": "q", "messages": [*CHAT, odd]}, {"id": "r \ud800", "messages": CHAT},
+                 {"id": "s", "messages": [*CHAT[:-1], {**odd, "role": "assistant"}]}]
+        status, out, err = self.imported(*lines)
+        self.assertEqual((status, [case["id"] for case in json.loads(out)["cases"]]), (0, [r"r \ud800", "s"]))
+        self.assertIn("1 times question left out:", err)
+
     def test_a_refusal_is_what_the_assistant_said(self):
         part = {"type": "refusal", "refusal": "I cannot."}
         for said in ({"content": None, "refusal": "I cannot."}, {"content": [part]}):
