@@ -66,7 +66,8 @@ def texts_in(value):
     texts, level = [], [value]
     while level:
         texts += [part for part in level if isinstance(part, str)]
-        lists = [part if isinstance(part, list) else [*part, *part.values()] for part in level
+        lists = [part if isinstance(part, list) else [*part, *part.values()]
+                 for part in level
                  if isinstance(part, (list, dict))]
         level = [inner for parts in lists for inner in parts]
     return texts
@@ -142,16 +143,46 @@ COMPARISON = {
                  "paired": {"cases": PAIRED, "facts": PAIRED}}],
 }  # fmt: skip
 
-CHECKED = {"item": str, "class": str, "tags": [str], "verdicts": Each(str, least=1), "lines": Each(str)}
-ROW = {"row": str, "name": str, "unknown": int, "gate": (int, float, NONE), "state": str, "change?": str}
+NUMBERED = dict(name=lambda key: key.isascii() and key.isdecimal() and key[0] != "0")  # by compaction
+VERDICTS = ("verbatim", "supported", "absent", "contradicted", "unjudged", "opaque")
+CHECKED = {
+    "conversation_id": str, "item": str, "class": str, "tags": [str], "turn": int, "literal": str, "probe": str,
+    "verdicts": Each(lambda verdict: verdict in VERDICTS, **NUMBERED), "lines": Each(str, **NUMBERED),
+    "keys": Each(str, **NUMBERED),
+}  # fmt: skip
 SHARE = (int, float, NONE)
-ROWS = ({**ROW, "kept": int, "decisions": int, "low": SHARE, "high": SHARE, "wilson": is_interval, "judged?": int},
-        {**ROW, "row": lambda name: name == "contradictions", "count": int, "decisions": int, "judged?": int},
-        {**ROW, "row": lambda name: name == "prompt_tokens", "median": SHARE, "p95": SHARE})
+ROW = {
+    "row": str,
+    "name": str,
+    "value": (int, NONE),
+    "of": int,
+    "unknown": int,
+    "judged": int,
+    "worst": SHARE,
+    "best": SHARE,
+    "wilson?": is_interval,
+    "median?": SHARE,
+    "gate": SHARE,
+    "state": str,
+    "judge?": str,
+}
+CONTEXT = {
+    "conversation_id": str,
+    "compaction": int,
+    "turn": int,
+    "tokens": (int, NONE),
+    "inside": bool,
+    "opaque": bool,
+    "failed": bool,
+}
 COMPACTED = {
-    "compactor": {"name": str}, "fixtures": {"sha256": str}, "budget": Each(object), "counter": Each(object),
-    "judge": ({"identity": object}, NONE), "compliant": (bool, NONE), "rows": [ROWS], "items": [CHECKED],
-    "difficulties": [{"tag": str, "kept": int, "decisions": int, "contradicted": int}],
+    "compactor": {"name": str}, "fixtures": {"sha256": str, "conversations": int, "items": int}, "budget": Each(int),
+    "available_input": int, "keep_share": SHARE, "gates": Each((int, float, str, NONE)), "counter": Each(object),
+    "judge": ({"identity": object, "card": object}, NONE), "left_out": Each(int), "compliant": (bool, NONE),
+    "failed": [dict],
+    "rows": [ROW], "difficulties": [{"tag": str, "kept": int, "decisions": int, "contradicted": int}],
+    "uncovered": [str], "never_checked": [str], "opaque_contexts": int, "missing_verdicts": Each(int),
+    "contexts": [CONTEXT], "items": [CHECKED],
 }  # fmt: skip
 CHANGED = {"item": str, "class": str, "compaction": int, "candidate": str, "incumbent": str}
 COMPACTION = {

@@ -1,49 +1,45 @@
 """Check whether a compactor keeps what must survive, and whether a change to it is safe.
 
 Run:  python -m compaction.check --compactor notes --against recent > result.local.json
-The result is JSON on standard output, a table for a person on standard error.
 
+The result is JSON on standard output, a table for a person on standard error.
 Exit status  with --against: 0 safe, 1 blocked; without: 0 compliant, 1 not; --require compliant asks for both.
              2 could not run; 3 not comparable, or not decided.
-Does not decide anything itself: growth.py compacts, items.py checks, gates.py and comparison.py decide, table.py shows,
-result_file.py keeps.
 """
 
-import argparse
 import sys
 from pathlib import Path
 
 import tokenizer
-from base.own_code import source_hash
+from base.ci import tell_ci
 from base.stats import resolution
 from base.turns import turn_texts
 from strategies import available
 
-from base.command import InputError, dump, progress, run_command, write_json
+from base.command import InputError, dump, file_hash, make_parser, progress, run_command
 from compaction import comparison, table
 from compaction.contexts import read_contexts
 from compaction.fixtures.form import load_fixtures
-from compaction.gates import GATES, read_gates
 from compaction.growth import BUDGET, KEEP_SHARE, grow, too_few
 from compaction.judge.asking import judge_quality
-from compaction.measure import decide_items, summarize
-from compaction.options import add_budget, add_fixtures, add_judge, budget_of, find_compactor, judge_of
-from compaction.result_file import code_hashes, fixtures_hash, packed, read_result, record_path
+from compaction.options import (add_budget, add_fixtures, add_judge, add_tokenizer, budget_of, counter_of,
+                                find_compactor, judge_of)
+from compaction.result_file import check_recordable, code_hashes, fixtures_hash, read_report, record, record_path
+from compaction.rows import GATES, decide_items, lost_at, read_gates, summarize
 
 
 def arguments(argv):
-    parser = argparse.ArgumentParser(
-        description=__doc__.splitlines()[0],
-        epilog="example: python -m compaction.check --compactor notes --against recent > result.local.json",
-        formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--compactor", metavar="NAME", help="recent, notes, ledger, summary or module:function")
     what.add_argument(
-        "--contexts", type=Path, metavar="FILE", help="contexts (JSON lines) that another system recorded")
+        "--compactor", metavar="NAME", help="recent, notes, ledger, summary, FILE.py:NAME or module:function")
+    what.add_argument("--contexts", metavar="FILE",
+                      help="contexts (JSON lines) that another system recorded, or a recorded result (.json)")
     parser.add_argument(
         "--against", metavar="B", help="the incumbent: a compactor, contexts (.jsonl) or a recorded result (.json)")
     add_fixtures(parser)
     add_budget(parser, BUDGET, KEEP_SHARE)
+    add_tokenizer(parser)
     add_judge(parser)
     parser.add_argument(
         "--extractive", action="store_true", help="the system that recorded --contexts only copies text")
@@ -54,6 +50,7 @@ def arguments(argv):
     parser.add_argument("--task-success", type=float, metavar="RATE", help="success rate of your own task runs")
     parser.add_argument("--task-runs", type=int, metavar="N", help="how many runs that rate was measured on")
     parser.add_argument("--task-drop", type=float, metavar="D", help="a drop in that rate that you would want to see")
+    parser.add_argument("--junit", type=Path, metavar="FILE", help="write gates and items that got worse as JUnit XML")
     parser.add_argument("--record", nargs="?", const="", metavar="FILE",
                         help="keep the result (default: compaction/results/A-against-B.json)")
     return parser.parse_args(argv)
@@ -61,63 +58,66 @@ def arguments(argv):
 
 def main(argv=None):
     args = arguments(argv)
-    if args.record and not Path(args.record).absolute().parent.is_dir():  # not after an hour of a judge's answers
-        raise InputError(f"{args.record}: there is no such folder to record in; make it or name another file")
+    given = {"candidate": args.compactor or Path(args.contexts)}
+    if args.against:  # a file of contexts or a result as a path, anything else as a compactor's name
+        given["incumbent"] = Path(args.against) if args.against.endswith((".jsonl", ".json")) else args.against
+    recorded = {side: read_report(what)["candidate"]
+                for side, what in given.items()
+                if isinstance(what, Path) and what.suffix == ".json"}
+    names = [recorded[side]["compactor"]["name"] if side in recorded else getattr(what, "name", what)
+             for side, what in given.items()]
+    if args.record is not None:
+        path = record_path(args.record, names)
+        check_recordable(path, names)
     success = task_success(args.task_success, args.task_runs, args.task_drop)
-    fixtures = load_fixtures(args.fixtures)
+    fixtures, counter = load_fixtures(args.fixtures), counter_of(args)
     setting = {"fixtures": fixtures, "budget": budget_of(args), "keep_share": args.keep_share,
-               "gates": read_gates(args.gates) if args.gates else GATES, "judge": judge_of(args), "model": args.model}
-    counter = tokenizer.counter()
+               "gates": read_gates(args.gates) if args.gates else GATES, "judge": judge_of(args), "model": args.model,
+               "manifest": args.tokenizer or tokenizer.MANIFEST, "counter": counter}
     refuse_control_tokens(fixtures, counter.control_token)
-    report = {"candidate": measured(args.compactor or args.contexts, setting, counter, args.extractive),
-              "task_success": success, "code": code_hashes()}
-    if args.against:
-        report["incumbent"] = measured(against(args.against), setting, counter, args.against_extractive)
+    extractive = {"candidate": args.extractive, "incumbent": args.against_extractive}
+    sides = {side: recorded.get(side) or measured(what, setting, extractive[side]) for side, what in given.items()}
+    report = {"candidate": sides.pop("candidate"), "task_success": success, "code": code_hashes(), **sides}
+    if sides:
         report["comparison"] = comparison.compare(report["candidate"], report["incumbent"])
     print(table.render(report), file=sys.stderr)
+    tell_ci("compaction.check", ci_checks(report), args.junit)
     if args.record is not None:
-        write_json(record_path(args.record, report), packed(report))
-    sys.stdout.write(dump(packed(report)))
+        record(path, report, names)
+    sys.stdout.write(dump(report))
     return status(report, args.require)
 
 
-def against(text):
-    """What --against names: a file of contexts or a result as a path, anything else as a compactor's name."""
-    return Path(text) if text.endswith((".jsonl", ".json")) else text
-
-
-def measured(what, setting, counter, extractive):
-    """The result for a compactor's name, a file of contexts (`extractive` or not) or a recorded result."""
-    if isinstance(what, Path) and what.suffix == ".json":
-        return read_result(what)
-    fixtures, judge = setting["fixtures"], setting["judge"]
+def measured(what, setting, extractive):
+    """One side of a report, for a compactor's name or a file of contexts, `extractive` or not."""
+    fixtures, judge, counter = setting["fixtures"], setting["judge"], setting["counter"]
     left_out = {"unplaced": 0, "unannotated": 0}
     if isinstance(what, Path):
-        contexts, left_out = read_contexts(what, fixtures, counter.count)
-        about = {"name": what.name, "extractive": extractive, "sha256": source_hash(what)}
+        contexts, left_out, sha256 = read_contexts(what, fixtures, counter.count)
+        about = {"name": what.name, "extractive": extractive, "sha256": sha256}
     else:
         about = find_compactor(what, setting["model"])
         function = about.pop("function")
-        contexts = [one
+        contexts = [context
                     for fixture in progress(fixtures, desc=what, unit="conversation")
-                    for one in grow(fixture, function, setting["budget"], counter.count, setting["keep_share"])]
+                    for context in grow(fixture, function, setting["budget"], counter.count, setting["keep_share"])]
         refuse_too_few(fixtures, contexts, what)
     waiting = progress(contexts, desc="check", unit="context")  # a judge may take a while
-    decisions = decide_items(fixtures, waiting, about["extractive"], judge)
-    if not decisions:
+    items = decide_items(fixtures, waiting, about["extractive"], judge)
+    if not any(item["verdicts"] for item in items):
         raise InputError(f"{what}: no item was stated before a compaction, so nothing was checked; use longer "
                          "conversations, a smaller budget or contexts of these conversations")
-    found = summarize(fixtures, contexts, decisions, setting["budget"], setting["gates"])
-    for row in found["rows"]:
-        if row.get("judged"):
-            row["judge"] = judge_quality(judge.card)
-    return {"compactor": about, "budget": setting["budget"],
-            "available_input": available({"budget": setting["budget"]}),
+    contexts = [{"conversation_id": one["conversation_id"], "compaction": one["compaction"], "turn": one["turn"],
+                 "tokens": one["tokens"], **{field: bool(one.get(field)) for field in ("inside", "opaque", "failed")}}
+                for one in contexts]
+    limit = available({"budget": setting["budget"]})
+    return {"compactor": about, "budget": setting["budget"], "available_input": limit,
             "keep_share": None if isinstance(what, Path) else setting["keep_share"], "gates": setting["gates"],
-            "counter": counter.profile(), "manifest_sha256": source_hash(tokenizer.MANIFEST),
-            "fixtures": {"conversations": len(fixtures), "items": sum(len(one["must_survive"]) for one in fixtures),
-                         "sha256": fixtures_hash(fixtures)},
-            "judge": judge.about() if judge else None, "left_out": left_out, **found}
+            "counter": counter.profile(), "manifest_sha256": file_hash(setting["manifest"]),
+            "fixtures": {"conversations": len(fixtures), "items": len(items), "sha256": fixtures_hash(fixtures)},
+            "judge": judge.about() if judge else None, "left_out": left_out,
+            **summarize(items, contexts, limit, setting["gates"], judge_quality(judge.card) if judge else None),
+            "contexts": contexts, "items": items}
 
 
 def refuse_too_few(fixtures, contexts, what):
@@ -149,6 +149,21 @@ def task_success(rate, runs, drop=None):
         return resolution(rate, runs, drop)
     except ValueError as error:
         raise InputError(str(error)) from None
+
+
+def ci_checks(report):
+    """What a CI system is told: a check for the answers, and one for each item that got worse, or was lost."""
+    group = "compaction.check"
+    checks = [{"name": "decision", "group": group, "message": table.decision(report),
+               "state": {0: "passed", 1: "failed", 3: "error"}[status(report, None)]}]
+    if "comparison" not in report:
+        gone = [(item, f"lost at compaction {lost_at(item)}") for item in report["candidate"]["items"] if lost_at(item)]
+    else:
+        gone = [(one, f"{one['incumbent']} -> {one['candidate']} at compaction {one['compaction']}")
+                for one in report["comparison"]["changed"]
+                if one["candidate"] in ("absent", "contradicted")]
+    return checks + [{"name": item["item"], "group": group, "state": "failed", "message": f"{item['class']}: {told}"}
+                     for item, told in gone]
 
 
 def status(report, require):

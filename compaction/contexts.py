@@ -15,7 +15,7 @@ The event log that sessions/__main__.py writes is read too: its compaction event
 from base.lines import stream
 from base.turns import message_problem
 
-from base.command import InputError
+from base.command import InputError, file_hash
 
 FIELDS = ("conversation_id", "compaction", "messages", "turn", "inside", "opaque")
 
@@ -51,7 +51,7 @@ def read_contexts(path, fixtures, count):
     placed = [one
               for line in found
               if (one := placed_context(line, line["compaction"] == last[line["conversation_id"]], known, count))]
-    return placed, {"unplaced": len(found) - len(placed), "unannotated": others}
+    return placed, {"unplaced": len(found) - len(placed), "unannotated": others}, file_hash(path)
 
 
 def from_event(event, number):

@@ -5,6 +5,7 @@ Does not call what it finds.
 
 from pathlib import Path
 
+import tokenizer
 from base.own_code import code_hash, load_function
 from strategies import available
 
@@ -31,6 +32,16 @@ def add_fixtures(parser):
     """The option that names fixtures."""
     parser.add_argument("--fixtures", nargs="+", type=Path, default=[SHIPPED], metavar="PATH",
                         help="fixture files or folders (default: the shipped set)")
+
+
+def add_tokenizer(parser):
+    """The option that names another model's tokenizer."""
+    parser.add_argument("--tokenizer", type=Path, metavar="MANIFEST", help="count for the model of another manifest")
+
+
+def counter_of(args):
+    """The Counter of the manifest that the options name, or of the shipped one."""
+    return tokenizer.counter(args.tokenizer) if args.tokenizer else tokenizer.counter()
 
 
 def budget_of(args):

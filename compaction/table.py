@@ -1,89 +1,135 @@
-"""Show a report of check.py to a person.
+"""Show a report of check.py to a person: the decision first, then its reasons, in lines of at most 100 columns."""
 
-Text from conversations is shown on one line, control characters made visible.
-"""
+import textwrap
 
-from collections import Counter
-
-from base.shown import one_line
+from base.shown import columns, one_line
 
 from compaction.fixtures.form import CLASSES
+from compaction.fixtures.items import UNKNOWN
+from compaction.rows import lost_at, verdicts
 
-LINE = 100  # characters of a context's line that are shown
+WIDTH = 100
+SHORT = {"prompt_tokens": "tokens: median, p95"}  # names of rows that leave room for the rest
+SUCCESS_MISSING = "task success: not given (--task-success RATE --task-runs N)"
 
 
 def render(report):
-    """The table, the items that changed or were lost, and the answers, as text for standard error."""
-    new, old = report["candidate"], report.get("incumbent")
-    lines = [heading(new, old), *row_lines(new, old, report.get("comparison"))]
-    lines += [*difficulty_lines(new, old), ""]
-    lines += changed_lines(report["comparison"]["changed"]) if old else lost_lines(new["lost"])
-    lines += ["", *(f"{side['compactor']['name']}: {lost_at(side['lost'])}" for side in (new, old))] if old else []
-    notes = notes_on(new) + (["incumbent: " + line for line in notes_on(old)] if old else [])
-    lines += ["", *notes, ""] if notes else [""]
-    return "\n".join([*lines, *answers(new, report.get("comparison")), success_line(report["task_success"])])
+    """The whole text for standard error."""
+    new, old, compared = report["candidate"], report.get("incumbent"), report.get("comparison")
+    lines = [decision(report), *reasons(new, compared), "", heading(new, old), "", *row_lines(new, old, compared)]
+    lines += [*difficulty_lines(new, old), "",
+              *(changed_lines(compared["changed"]) if old else lost_lines(new["items"]))]
+    for name, side in (("candidate", new), ("incumbent", old)) if old else ():
+        lines.append(f"{name}: {lost_count(side['items'])}")
+    lines += ["", *unjudged_lines(new["items"]), *notes_on(new)] + (
+        ["incumbent: " + line for line in notes_on(old)] if old else [])
+    lines.append(success_line(report["task_success"]))
+    return "\n".join(part for line in lines for part in wrapped(line))
+
+
+def wrapped(line):
+    """A line in pieces of at most WIDTH columns, the later ones indented."""
+    line = one_line(line)  # ids and names come from files
+    indent = " " * (len(line) - len(line.lstrip()) + 4)
+    return textwrap.wrap(line, WIDTH, subsequent_indent=indent, break_on_hyphens=False) or [""]
+
+
+def decision(report):
+    """The answers to the two questions in one line; what is mostly unknown says so first."""
+    new, compared = report["candidate"], report.get("comparison")
+    told = [{True: "compliant: every gate is met", False: "not compliant: a gate is missed",
+             None: "compliance not decided"}[new["compliant"]]]
+    if compared:
+        worse = ["failed compactions"] * compared["failed"]
+        worse += [row["name"] for row in compared["rows"] if row["change"] == "worse"]
+        told.insert(0,
+                    {"safe": "safe: no gated row got worse", "not decided": "not decided",
+                     "blocked": f"blocked: worse in {', '.join(worse)}"}[compared["decision"]])
+    decided = verdicts(new["items"])
+    unknown = sum(verdict in UNKNOWN for verdict in decided)
+    if 2 * unknown > len(decided):
+        told.insert(0, f"mostly unknown: {unknown} of {len(decided)} decisions are unjudged or opaque")
+    return "; ".join(told)
+
+
+def reasons(new, compared):
+    """Lines on what stands behind a decision besides its rows."""
+    lines = []
+    if new["failed"]:
+        places = ", ".join(
+            f"{one['compaction']} of {one['conversation_id']} ({one['tokens']:,} tokens)" for one in new["failed"])
+        lines.append(
+            f"{len(new['failed'])} compactions failed, as they left more than the model's window holds, and their "
+            f"conversations went no further: {places}")
+    missing = (compared or new)["missing_verdicts"]
+    if any(missing.values()):
+        lines.append(
+            f"missing verdicts: {missing['unjudged']} to be judged, {missing['opaque']} in contexts that cannot be read"
+        )
+    alone = compared["unpaired"] if compared else {}
+    if any(alone.values()):
+        lines.append(
+            f"compacted at other turns: {alone['candidate']} decisions of the candidate and {alone['incumbent']} of "
+            "the incumbent have no partner; rows count them, the list of changed items cannot")
+    return lines
 
 
 def heading(new, old):
     names = new["compactor"]["name"] + (f" against {old['compactor']['name']}" if old else "")
-    compactions = sum(new["compactions"].values())
-    return (
-        f"{names}: {new['fixtures']['conversations']} conversations, {new['fixtures']['items']} items, "
-        f"{compactions} compactions, {len(new['decisions'])} decisions, {new['available_input']} tokens available\n")
+    return (f"{names}: {new['fixtures']['conversations']} conversations, {new['fixtures']['items']} items, "
+            f"{len(new['contexts'])} compactions, {len(verdicts(new['items']))} decisions, {new['available_input']:,} "
+            "tokens available")
 
 
 def row_lines(new, old, compared):
-    """One line a row: value, 95% interval, gate, state; with an incumbent its value and the change."""
+    """One line a row: value, share and its 95% interval, gate, state; with an incumbent its value and the change."""
     before = {row["row"]: row for row in old["rows"]} if old else {}
     changes = {row["row"]: row["change"] for row in compared["rows"]} if compared else {}
-    titles = ["row", "value", "share", "95% interval", "gate", "state"] + (["incumbent", "change"] if old else [])
-    cells = [titles]
+    cells = [["row", "value", "share", "95%", "gate", "state"] + (["incumbent", "change"] if old else [])]
     for row in new["rows"]:
-        cell = [row["name"], value(row), share(row), interval(row), gate(row), row["state"] + judged_note(row)]
+        name = SHORT.get(row["row"], row["name"].removesuffix(" retained"))
+        cell = [name, value(row), share(row), interval(row), gate(row), row["state"]]
         cells.append(cell + ([value(before[row["row"]]), changes.get(row["row"], "no gate")] if old else []))
-    return columns(cells)
-
-
-def columns(cells):
-    """Rows of cells as lines, each column as wide as its widest cell."""
-    widths = [max(len(line[place]) for line in cells) for place in range(len(cells[0]))]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in cells]
+    lines = columns(cells)
+    for place in reversed(range(len(new["rows"]))):
+        note = judged_note(new["rows"][place])
+        lines[place + 2 : place + 2] = [f"    {note}"] if note else []
+    unknown = any(row["unknown"] for row in new["rows"] + list(before.values()))
+    return lines + ["    +n?: so many more are not known"] * unknown
 
 
 def value(row):
-    unknown = f" (+{row['unknown']} unknown)" if row["unknown"] else ""
+    """39 of 171 +2?: two decisions are not known."""
+    unknown = f" +{row['unknown']}?" if row["unknown"] else ""
     if row["row"] == "prompt_tokens":
-        return "not known" if row["p95"] is None else f"median {row['median']}, p95 {row['p95']}"
-    if row["row"] == "contradictions":
-        return f"{row['count']} in {row['decisions']}{unknown}"
-    return f"{row['kept']} of {row['decisions']}{unknown}"
+        return "not known" if row["value"] is None else f"{row['median']:,}, {row['value']:,}{unknown}"
+    return f"{row['value']} {'in' if row['row'] == 'contradictions' else 'of'} {row['of']}{unknown}"
 
 
 def share(row):
-    if row.get("low") is None:
+    """22.8%, or 22.8-23.9% where unknown decisions make it a range; nothing where a row is no share."""
+    if row["row"] not in CLASSES or row["best"] is None:
         return ""
-    return percent(row["low"]) if row["low"] == row["high"] else f"{percent(row['low'])} to {percent(row['high'])}"
+    return percents(row["worst"], row["best"]) if row["worst"] != row["best"] else f"{100 * row['best']:.1f}%"
 
 
-def percent(number):
-    return f"{100 * number:.1f}%"
+def percents(low, high):
+    return f"{100 * low:.1f}-{100 * high:.1f}%"
 
 
 def interval(row):
-    return f"{percent(row['wilson'][0])} to {percent(row['wilson'][1])}" if row.get("wilson") else ""
+    return percents(*row["wilson"]) if row.get("wilson") else ""
 
 
 def gate(row):
     if row["gate"] is None:
         return "none"
-    if row["row"] in CLASSES:
-        return f"at least {percent(row['gate'])}"
-    return f"at most {row['gate']}"
+    return f">= {100 * row['gate']:g}%" if row["row"] in CLASSES else f"<= {row['gate']:,}"
 
 
 def judged_note(row):
     """What stands beside a judged row: how many decisions were judged, and how good the judge is."""
-    return f" [{row['judged']} judged; {row['judge']}]" if row.get("judged") else ""
+    return f"[{row['judged']} judged; {row['judge']}]" if row.get("judged") else ""
 
 
 def difficulty_lines(new, old):
@@ -91,56 +137,67 @@ def difficulty_lines(new, old):
     before = {one["tag"]: one for one in old["difficulties"]} if old else {}
     cells = [["difficulty", "kept", "contradicted"] + (["incumbent", "contradicted"] if old else [])]
     for one in new["difficulties"]:
-        other = before.get(one["tag"])
-        if not (one["decisions"] or other and other["decisions"]):
-            continue
-        cells.append([one["tag"], value({"row": "difficulty", **one}), str(one["contradicted"])]
-                     + ([value({"row": "difficulty", **other}), str(other["contradicted"])] if old else []))
+        sides = [one, before[one["tag"]]] if old else [one]
+        if any(side["decisions"] for side in sides):
+            cells.append([one["tag"]] + [text for side in sides for text in (kept(side), str(side["contradicted"]))])
     return ["", *columns(cells)] if len(cells) > 1 else []
+
+
+def kept(counts):
+    return f"{counts['kept']} of {counts['decisions']}" + (f" +{counts['unknown']}?" if counts["unknown"] else "")
 
 
 def changed_lines(changed):
     """Every item that changed its verdict, most harmful change first, with both contexts' lines."""
     lines = [f"{len(changed)} items changed their verdict (incumbent -> candidate), most harmful change first:"]
     for one in changed:
-        lines.append(f"  {one['item']} ({one['class']}{', ' + ', '.join(one['tags']) if one['tags'] else ''}) "
-                     f"at compaction {one['compaction']}: {one['incumbent']} -> {one['candidate']}")
-        lines += [f"      incumbent: {shown(one['incumbent_line'])}",
-                  f"      candidate: {shown(one['candidate_line'])}"]
+        lines.append(f"  {one['item']} ({', '.join([one['class'], *one['tags']])}) at compaction {one['compaction']}: "
+                     f"{one['incumbent']} -> {one['candidate']}")
+        lines += [f"      {side}: {line_text(one[f'{side}_line'])}" for side in ("incumbent", "candidate")]
     return lines
 
 
-def lost_lines(lost):
-    """Every item that a compaction lost, with the number of that compaction."""
-    lines = [f"{len(lost)} items lost:"]
-    for one in lost:
-        lines.append(f"  {one['item']} ({one['class']}) lost at compaction {one['lost_at']}: "
-                     f"{', '.join(one['verdicts'])} from compaction {one['first']} on")
+def line_text(text):
+    return "(nothing like it)" if text is None else one_line(text, WIDTH - 20)
+
+
+def lost_lines(items):
+    """Every item that a compaction lost, with its verdicts."""
+    gone = sorted((item for item in items if lost_at(item)),
+                  key=lambda item: list(item["verdicts"].values())[-1] != "contradicted")
+    lines = [lost_count(items) + (":" if gone else "")]
+    for item in gone:
+        trail = ", ".join(f"{number} {verdict}" for number, verdict in item["verdicts"].items())
+        lines.append(f"  {item['item']} ({item['class']}) lost at compaction {lost_at(item)}: {trail}")
     return lines
 
 
-def lost_at(lost):
-    """How many items each compaction lost."""
-    counts = Counter(one["lost_at"] for one in lost)
-    places = ", ".join(f"{counts[number]} at compaction {number}" for number in sorted(counts))
-    return f"{len(lost)} items lost" + (f": {places}" if places else "")
+def lost_count(items):
+    """4 items lost: 3 at compaction 1, 1 at compaction 2; where nothing is known of others, how many those are."""
+    places = [lost_at(item) for item in items if lost_at(item)]
+    counts = ", ".join(f"{places.count(number)} at compaction {number}" for number in sorted(set(places)))
+    open_ = sum(not lost_at(item) and bool(set(item["verdicts"].values()) & set(UNKNOWN)) for item in items)
+    told = (
+        f"{len(places)} items lost: {counts}" if places else "no item is known to be lost" if open_ else "no item lost")
+    return told + (f"; of {open_} it is not known" if open_ else "")
 
 
-def shown(text):
-    """A line of a conversation, cut to what fits."""
-    if text is None:
-        return "(nothing like it)"
-    text = one_line(text)
-    return text if len(text) <= LINE else text[:LINE] + "..."
+def unjudged_lines(items):
+    """The items that wait for a judge, with their probes."""
+    waiting = [
+        (item, [number for number, verdict in item["verdicts"].items() if verdict == "unjudged"]) for item in items]
+    waiting = [(item, numbers) for item, numbers in waiting if numbers]
+    lines = [f"{len(waiting)} items to be judged (--judge human asks you, --judge FILE a model):"] if waiting else []
+    return lines + [
+        f"  {item['item']} at compaction {', '.join(numbers)}: {item['probe']}" for item, numbers in waiting]
 
 
 def notes_on(result):
     """Lines about what was not checked: contexts that cannot be read or placed, items stated too late."""
-    opaque, late = result["opaque"], result["never_checked"]
     lines = []
-    if opaque["contexts"]:
-        lines.append(f"opaque: {opaque['contexts']} contexts that cannot be read, or not wholly: {opaque['decisions']} "
-                     "decisions, neither kept nor lost")
+    if result["opaque_contexts"]:
+        lines.append(f"opaque: {result['opaque_contexts']} contexts that cannot be read, or not wholly: "
+                     f"{result['missing_verdicts']['opaque']} decisions, neither kept nor lost")
     if result["uncovered"]:
         lines.append(
             f"not covered: no context of {', '.join(result['uncovered'])}, so nothing here is met or safe by them; "
@@ -148,37 +205,15 @@ def notes_on(result):
     for name, reason in (("unplaced", "say no turn"), ("unannotated", "are of conversations without a fixture")):
         if result["left_out"][name]:
             lines.append(f"{name}: {result['left_out'][name]} contexts {reason} and were not checked")
-    if late:
-        lines.append(f"never checked (stated after the last compaction): {', '.join(late)}")
-    return lines
-
-
-def answers(new, compared):
-    """The answers to the two questions, and how many verdicts are missing where they matter."""
-    told = {True: "compliant: every gate is met", False: "not compliant: a gate is missed",
-            None: "compliance not decided"}[new["compliant"]]
-    lines = [told]
-    if compared:
-        worse = [row["name"] for row in compared["rows"] if row["change"] == "worse"]
-        lines.append({"safe": "safe: no gated row got worse", "not decided": "not decided",
-                      "blocked": f"blocked: worse in {', '.join(worse)}"}[compared["decision"]])
-        alone = compared["unpaired"]
-        if any(alone.values()):
-            lines.append(
-                f"compacted at other turns: {alone['candidate']} decisions of the candidate and {alone['incumbent']} "
-                "of the incumbent have no partner; rows count them, the list of changed items cannot")
-    missing = (compared or new)["missing_verdicts"]
-    if any(missing.values()):
-        lines.append(
-            f"missing verdicts: {missing['unjudged']} to be judged, {missing['opaque']} in contexts that cannot be read"
-        )
+    if result["never_checked"]:
+        lines.append(f"never checked (stated after the last compaction): {', '.join(result['never_checked'])}")
     return lines
 
 
 def success_line(success):
     if success is None:
-        return "task success: not given (--task-success RATE --task-runs N)"
+        return SUCCESS_MISSING
     needed = f"; a drop of {success['drop']:g} needs {success['needed']:,} runs" if "drop" in success else ""
-    return (f"task success {success['rate']:.3f} over {success['n']} runs: standard error "
-            f"{success['standard_error']:.3f}, 95% interval {success['low']:.2f} to {success['high']:.2f}; "
-            f"a drop below {success['smallest_drop']:.3f} cannot be seen{needed}")
+    return (
+        f"task success {success['rate']:.3f} over {success['n']} runs: standard error {success['standard_error']:.3f}, "
+        f"95% {success['low']:.2f} to {success['high']:.2f}, no drop below {success['smallest_drop']:.3f} seen{needed}")

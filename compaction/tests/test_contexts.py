@@ -7,12 +7,17 @@ from pathlib import Path
 
 from compaction.comparison import compare
 from compaction.contexts import read_contexts
-from compaction.measure import decide_items, summarize
+from compaction.rows import decide_items, lost_at, summarize
 from compaction.tests.doubles import count_words, small_fixture
 
 
 def line(number=1, text="Do not push to main", **more):
     return {"conversation_id": "small", "compaction": number, "messages": [{"role": "user", "content": text}], **more}
+
+
+def checked(items):
+    """[(item, its last verdict)] of the items that were checked."""
+    return [(item["item"], list(item["verdicts"].values())[-1]) for item in items if item["verdicts"]]
 
 
 ITEMS = small_fixture()["must_survive"]
@@ -26,46 +31,44 @@ class Reading(unittest.TestCase):
             return read_contexts(path, [fixture or small_fixture()], count_words)
 
     def test_a_context_with_a_turn_is_checked_for_items_stated_before_it(self):
-        contexts, left_out = self.read(line(turn=3), line(turn=3) | {"conversation_id": "another"})
-        decisions = decide_items([small_fixture()], contexts, True)
-        self.assertEqual([(one["item"], one["verdict"]) for one in decisions],
-                         [("small-1", "verbatim"), ("small-2", "absent")])
+        contexts, left_out, _ = self.read(line(turn=3), line(turn=3) | {"conversation_id": "another"})
+        items = decide_items([small_fixture()], contexts, True)
+        self.assertEqual(checked(items), [("small-1", "verbatim"), ("small-2", "absent")])
         self.assertEqual(left_out, {"unplaced": 0, "unannotated": 1})
 
     def test_a_compaction_inside_a_turn_comes_after_what_its_user_said_and_before_we_know_not_what_else(self):
         for turn, wanted in ((2, ["small-1"]), (3, ["small-1"]), (4, ["small-1", "small-2", "small-3"])):
-            contexts, _ = self.read(line(turn=turn, inside=True))
-            decisions = decide_items([small_fixture()], contexts, True)
-            self.assertEqual([one["item"] for one in decisions], wanted)  # small-2 is said by the assistant in turn 2
+            contexts, *_ = self.read(line(turn=turn, inside=True))
+            items = decide_items([small_fixture()], contexts, True)
+            self.assertEqual([name for name, _ in checked(items)], wanted)  # small-2 is said by the assistant in turn 2
 
     def test_a_context_that_ends_with_one_user_turn_was_made_there(self):
         text = small_fixture()["history"][4]["user"]
-        contexts, _ = self.read(line(text="summary\n" + text))
+        contexts, *_ = self.read(line(text="summary\n" + text))
         self.assertEqual(contexts[0]["turn"], 5)
 
     def test_a_context_that_ends_with_words_of_two_turns_says_no_turn(self):
         fixture = small_fixture()
         fixture["history"][6]["user"] = fixture["history"][7]["user"] = "Go on."
-        contexts, left_out = self.read(line(1, "Go on."), line(2, "Go on.", turn=9), fixture=fixture)
+        contexts, left_out, _ = self.read(line(1, "Go on."), line(2, "Go on.", turn=9), fixture=fixture)
         self.assertEqual(([one["compaction"] for one in contexts], left_out["unplaced"]), ([2], 1))
 
     def test_without_a_turn_the_last_is_checked_for_all_and_an_earlier_one_counted_apart(self):
-        contexts, left_out = self.read(line(2), line(1))
+        contexts, left_out, _ = self.read(line(2), line(1))
         self.assertEqual([(one["compaction"], one["turn"]) for one in contexts], [(2, 13)])
         self.assertEqual(left_out["unplaced"], 1)
 
     def test_an_opaque_context_gives_neither_passes_nor_fails(self):
         encrypted = line(1, turn=5, opaque=True)
         del encrypted["messages"]
-        contexts, _ = self.read(encrypted, line(2, turn=9))
-        decisions = decide_items([small_fixture()], contexts, False)
-        self.assertEqual([one["verdict"] for one in decisions[:4]], ["opaque"] * 4)
-        result = summarize(
-            [small_fixture()], contexts, decisions, {"context_limit": 70, "max_new_tokens": 8, "margin": 2})
-        self.assertEqual(result["opaque"], {"contexts": 1, "decisions": 4})
-        self.assertEqual(result["rows"][0]["decisions"], 2)
-        self.assertEqual((result["rows"][0]["low"], result["rows"][0]["high"]), (0.5, 1.0))
-        self.assertEqual(result["rows"][-1]["contexts"], 1)
+        contexts, *_ = self.read(encrypted, line(2, turn=9))
+        items = decide_items([small_fixture()], contexts, False)
+        self.assertEqual([item["verdicts"]["1"] for item in items], ["opaque"] * 4)
+        result = summarize(items, contexts, 60)
+        self.assertEqual((result["opaque_contexts"], result["missing_verdicts"]["opaque"]), (1, 4))
+        self.assertEqual(result["rows"][0]["of"], 2)
+        self.assertEqual((result["rows"][0]["worst"], result["rows"][0]["best"]), (0.5, 1.0))
+        self.assertEqual(result["rows"][-1]["of"], 1)
 
     def test_the_compactions_of_an_event_log_are_contexts(self):
         log = [{"conversation_id": "small", "turn": 1, "kind": "user", "content": "hello"},
@@ -73,7 +76,7 @@ class Reading(unittest.TestCase):
                {"conversation_id": "other", "turn": 4, "kind": "compaction", "content": "x"},
                {"conversation_id": "small", "turn": 9, "kind": "compaction", "content": None, "opaque": True},
                {"conversation_id": "small", "turn": 10, "kind": "compaction", "content": ""}]
-        contexts, _ = self.read(*log)
+        contexts, *_ = self.read(*log)
         self.assertEqual([(one["compaction"], one["turn"], one["inside"], one["opaque"]) for one in contexts],
                          [(1, 5, True, False), (2, 10, True, True), (3, 11, True, True)])
 
@@ -95,10 +98,10 @@ class Covered(unittest.TestCase):
     def result(self, *fixtures):
         contexts = [{"conversation_id": "small", "compaction": 1, "turn": 9, "tokens": 3,
                      "messages": [{"role": "user", "content": " ".join(item["literal"] + "." for item in ITEMS)}]}]
-        decisions = decide_items(fixtures, contexts, True)
-        found = summarize(fixtures, contexts, decisions, {"context_limit": 70, "max_new_tokens": 8, "margin": 2})
+        items = decide_items(fixtures, contexts, True)
+        found = summarize(items, contexts, 60)
         same = {"fixtures": 1, "budget": 1, "counter": 1, "gates": 1, "keep_share": None, "judge": None}
-        return found | same
+        return found | same | {"items": items}
 
     def test_a_conversation_without_a_context_leaves_both_answers_open(self):
         other = small_fixture(conversation_id="b")
@@ -116,29 +119,24 @@ class Lost(unittest.TestCase):
                      "messages": [{"role": "user", "content": text}]}
                     for number, turn, text in ((1, 2, "Do not push to main"), (2, 4, "Do not push to main"),
                                                (3, 6, "cutover is on Friday"))]
-        decisions = decide_items([small_fixture()], contexts, True)
-        result = summarize(
-            [small_fixture()], contexts, decisions, {"context_limit": 70, "max_new_tokens": 8, "margin": 2})
-        lost = {one["item"]: (one["lost_at"], one["first"], one["verdicts"]) for one in result["lost"]}
-        self.assertEqual(lost["small-1"], (3, 1, ["verbatim", "verbatim", "absent"]))
-        self.assertEqual(lost["small-4"], (3, 3, ["contradicted"]))
-        self.assertEqual(result["lost"][0]["item"], "small-4")  # contradicted first
+        items = decide_items([small_fixture()], contexts, True)
+        lost = {item["item"]: (lost_at(item), list(item["verdicts"].values())) for item in items}
+        self.assertEqual(lost["small-1"], (3, ["verbatim", "verbatim", "absent"]))
+        self.assertEqual(lost["small-4"], (3, ["contradicted"]))
 
     def test_an_item_stated_after_the_last_compaction_is_named_and_not_counted(self):
         contexts = [{"conversation_id": "small", "compaction": 1, "turn": 3, "tokens": 3,
                      "messages": [{"role": "user", "content": "x"}]}]
-        decisions = decide_items([small_fixture()], contexts, True)
-        result = summarize(
-            [small_fixture()], contexts, decisions, {"context_limit": 70, "max_new_tokens": 8, "margin": 2})
+        items = decide_items([small_fixture()], contexts, True)
+        result = summarize(items, contexts, 60)
         self.assertEqual(result["never_checked"], ["small-3", "small-4"])
-        self.assertEqual(len(decisions), 2)
+        self.assertEqual(len(checked(items)), 2)
 
     def test_difficulties_are_counted_apart(self):
         contexts = [{"conversation_id": "small", "compaction": 1, "turn": 9, "tokens": 3,
                      "messages": [{"role": "user", "content": "cutover is on Friday"}]}]
-        decisions = decide_items([small_fixture()], contexts, True)
-        result = summarize(
-            [small_fixture()], contexts, decisions, {"context_limit": 70, "max_new_tokens": 8, "margin": 2})
+        items = decide_items([small_fixture()], contexts, True)
+        result = summarize(items, contexts, 60)
         found = {one["tag"]: one for one in result["difficulties"]}
         self.assertEqual(found["uncued-correction"],
                          {"tag": "uncued-correction", "kept": 0, "decisions": 1, "unknown": 0, "contradicted": 1})

@@ -13,6 +13,7 @@ from base.own_code import source_hash
 from base.command import read_json
 from compaction import check, result_file, table
 from compaction.fixtures.form import load_fixtures
+from compaction.rows import verdicts
 from compaction.tests.doubles import prepared
 
 RECORDED = ("notes", "ledger")  # both against recent
@@ -34,7 +35,7 @@ class Recorded(unittest.TestCase):
             with redirect_stdout(out), redirect_stderr(io.StringIO()):
                 check.main(["--compactor", name, "--against", "recent"])
             recorded, fresh = read_json(result_file.RESULTS / f"{name}-against-recent.json"), json.loads(out.getvalue())
-            for part in fresh.keys() - {"code"}:
+            for part in fresh.keys() - {"code"}:  # check.py refuses what does not follow from it: see test_result_file
                 with self.subTest(f"{name}: {part}"):
                     self.assertTrue(fresh[part] == recorded[part], AGAIN.format(name))
 
@@ -48,8 +49,8 @@ class Recorded(unittest.TestCase):
     def test_next_to_nothing_is_left_unjudged_by_compactors_that_copy(self):
         for name in RECORDED:
             recorded = read_json(result_file.RESULTS / f"{name}-against-recent.json")
-            verdicts = [one for item in recorded["candidate"]["items"] for one in item["verdicts"].values()]
-            self.assertLess(verdicts.count("unjudged"), 0.02 * len(verdicts))
+            decided = verdicts(recorded["candidate"]["items"])
+            self.assertLess(decided.count("unjudged"), 0.02 * len(decided))
 
     def test_the_readme_shows_the_recorded_figures(self):
         reports = [read_json(result_file.RESULTS / f"{name}-against-recent.json") for name in RECORDED]
@@ -57,7 +58,7 @@ class Recorded(unittest.TestCase):
         readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
         for row in zip(*(side["rows"] for side in sides)):
             name = row[0]["name"] + (", median and p95" if "median" in row[0] else "")
-            cells = [f"{one['median']:,}, {one['p95']:,}" if "median" in one else table.value(one) for one in row]
+            cells = [table.value(one) for one in row]
             with self.subTest(name):
                 (line,) = [line for line in readme.split("\n") if line.startswith(f"| {name} |")]
                 self.assertTrue(line.endswith(" | ".join(["", *cells, ""]).rstrip()), line)
@@ -66,7 +67,6 @@ class Recorded(unittest.TestCase):
         for name in RECORDED:
             recorded = read_json(result_file.RESULTS / f"{name}-against-recent.json")
             self.assertEqual((recorded["candidate"]["never_checked"], recorded["candidate"]["uncovered"]), ([], []))
-            self.assertTrue(all(count >= 2 for count in recorded["candidate"]["compactions"].values()))
 
 
 if __name__ == "__main__":

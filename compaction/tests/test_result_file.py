@@ -1,4 +1,4 @@
-"""A recorded result is read again as it was written, or refused: what was measured must not change on the way."""
+"""A recorded result that does not follow from its items is refused by name; no other file is written over."""
 
 import copy
 import json
@@ -6,97 +6,130 @@ import tempfile
 import unittest
 from pathlib import Path
 
+from base.stats import resolution
+
+from base.command import InputError
 from compaction import result_file
-from compaction.comparison import compare
-from compaction.gates import GATES
-from compaction.measure import decide_items, summarize
-from compaction.result_file import pack, read_result, unpack
-from compaction.tests.doubles import small_fixture
+from compaction.result_file import check_report, read_report, record, record_path
+from compaction.tests.made import made_report, made_result
 
-BUDGET = {"context_limit": 70, "max_new_tokens": 8, "margin": 2}
-SAID = {1: "Do not push to main", 2: "The cutover is on Friday.", 3: "They talked."}
-
-
-def result(judge=None, extractive=False, opaque=()):
-    """The result of three contexts of the small conversation, with every way in which a decision can come about."""
-    contexts = [
-        {"conversation_id": "small", "compaction": number, "turn": 9, "messages": [{"role": "user", "content": text}],
-         "tokens": 5, "opaque": number in opaque}
-        for number, text in SAID.items()]
-    decisions = decide_items([small_fixture()], contexts, extractive, judge)
-    head = {"compactor": {"name": "double"}, "budget": BUDGET, "keep_share": None, "gates": GATES, "counter": {},
-            "fixtures": {}, "judge": {"identity": "j"}, "left_out": {}}
-    return head | summarize([small_fixture()], contexts, decisions, BUDGET)
-
-
-def ordered(decisions):
-    return sorted(decisions, key=lambda one: (one["item"], one["compaction"]))
-
-
-RESULTS = {
-    "copied": result(extractive=True),
-    "unjudged": result(),
-    "judged": result(lambda question: {"verdict": "absent"}),
-    "contradicted by the judge": result(lambda question: {"verdict": "contradicted"}),
-    "partly opaque": result(extractive=True, opaque=[2]),
+KINDS = {
+    "copied": made_result(extractive=True),
+    "unjudged": made_result(),
+    "judged": made_result(lambda question: {"verdict": "absent"}),
+    "contradicted by the judge": made_result(lambda question: {"verdict": "contradicted"}),
+    "supported": made_result(lambda question: {"verdict": "supported"}),
+    "partly opaque": made_result(extractive=True, opaque=[2]),
 }
+PAIR = json.loads(json.dumps(made_report(KINDS["copied"], KINDS["copied"], resolution(0.5, 10))))
+ITEM, VERDICTS = ("candidate", "items", 0), ("candidate", "items", 0, "verdicts")
+EDITED = [  # path, value, words of the refusal
+    ((*VERDICTS, "2"), "verbatim", "candidate: rows does not follow"),
+    ((*VERDICTS, "2"), "supported", "item small-1: compaction 2: supported without a judge"),
+    ((*ITEM, "keys"), {"1": "k"}, "item small-1: compaction 1: verbatim with a judge"),
+    (VERDICTS, {"1": "verbatim", "2": "absent"}, "item small-1: compaction 3: no verdict, stated before it"),
+    ((*VERDICTS, "4"), "verbatim", "compactions that are not there"),
+    ((*ITEM, "lines"), {"9": "x"}, "compactions that are not there"),
+    ((*VERDICTS, "1"), "fine", "is 'fine'"),
+    ((*ITEM, "turn"), 9, "a verdict, stated after it"),
+    ((*ITEM, "tags"), ["hedge"], "difficulties does not follow"),
+    (("candidate", "rows", 0, "value"), 3, "candidate: rows does not follow"),
+    (("candidate", "rows", 5, "state"), "missed", "candidate: rows does not follow"),
+    (("candidate", "contexts", 0, "tokens"), 61, "candidate: rows does not follow"),
+    (("candidate", "contexts", 0, "failed"), True, "compaction 1 failed and kept it"),
+    (("candidate", "contexts", 0, "opaque"), True, "compaction 1 cannot be read and was judged"),
+    (("candidate", "compliant"), True, "candidate: compliant does not follow"),
+    (("candidate", "available_input"), 61, "available_input does not follow"),
+    (("candidate", "missing_verdicts", "unjudged"), 1, "missing_verdicts does not follow"),
+    (("candidate", "uncovered"), ["b"], "uncovered does not follow"),
+    (("candidate", "gates", "constraint"), 0.1, "rows does not follow"),
+    (("candidate", "fixtures", "items"), 5, "not those of its fixtures"),
+    (("incumbent", "items", 0, "verdicts", "1"), "absent", "incumbent: rows does not follow"),
+    (("comparison", "decision"), "blocked", "the comparison does not follow"),
+    (("comparison", "rows", 0, "change"), "worse", "the comparison does not follow"),
+    (("task_success", "standard_error"), 0.001, "task_success does not follow"),
+    (("candidate", "budget", "margin"), "2", "is '2'"),
+    (("candidate", "gates"), {}, "cannot be computed again"),
+    (("candidate", "judge"), {"identity": "j", "card": {"kappa": "x"}}, "cannot be computed again"),
+]
 
 
-class Packing(unittest.TestCase):
-    def test_what_was_packed_comes_back_whatever_decided(self):
-        for name, one in RESULTS.items():
+def edited(path, value):
+    report = copy.deepcopy(PAIR)
+    inner = report
+    for key in path[:-1]:
+        inner = inner[key]
+    inner[path[-1]] = value
+    return report
+
+
+class Checking(unittest.TestCase):
+    def test_what_a_run_gives_is_refused(self):
+        for name, result in KINDS.items():
             with self.subTest(name):
-                again = unpack(json.loads(json.dumps(pack(one))))
-                self.assertEqual(ordered(again.pop("decisions")), ordered(one["decisions"]))
-                self.assertEqual(again, {key: part for key, part in one.items() if key != "decisions"})
+                check_report(json.loads(json.dumps(made_report(result, result))), "r.json")
 
-    def test_a_packed_item_says_where_it_was_lost(self):
-        items = {item["item"]: item for item in pack(RESULTS["copied"])["items"]}
-        self.assertEqual((items["small-1"]["verdicts"]["1"], items["small-1"]["lost_at"]), ("verbatim", 2))
-        self.assertEqual((items["small-4"]["verdicts"]["2"], items["small-4"]["lost_at"]), ("contradicted", 1))
-        self.assertIsNone(pack(RESULTS["unjudged"])["items"][0]["lost_at"])
+    def test_an_edited_result_is_believed(self):
+        for path, value, told in EDITED:
+            with self.subTest(path):
+                with self.assertRaisesRegex(InputError, told) as caught:
+                    check_report(edited(path, value), "r.json")
+                self.assertNotIn("\n", str(caught.exception))
+
+    def test_an_item_or_a_context_that_stands_twice_counts_twice(self):
+        for field in ("items", "contexts"):
+            report = copy.deepcopy(PAIR)
+            report["candidate"][field].append(report["candidate"][field][0])
+            self.assertRaisesRegex(InputError, "stands twice", check_report, report, "r.json")
+
+    def test_two_results_that_cannot_be_compared_stand_merged_in_one(self):
+        other = copy.deepcopy(PAIR)
+        other["incumbent"]["counter"] = {"model": "another"}
+        self.assertRaisesRegex(InputError, "not comparable: counter differ", check_report, other, "r.json")
+        del other["incumbent"]
+        self.assertRaisesRegex(InputError, "a comparison without two sides", check_report, other, "r.json")
+
+    def test_a_field_that_is_missing_or_of_another_kind_ends_in_a_traceback(self):
+        for value in (None, [], {}, {"candidate": 1}, {"candidate": {}}):
+            self.assertRaises(InputError, check_report, value, "r.json")
+        for field in PAIR["candidate"]:
+            for value in (None, 3, "x", [3], {"x": 3}):
+                report = edited(("candidate", field), value)
+                try:
+                    check_report(report, "r.json")
+                except InputError as error:
+                    self.assertIn("r.json: ", str(error))
+                else:
+                    self.assertIn(
+                        (field, type(value)),
+                        [("keep_share", type(None)), ("keep_share", int), ("judge", type(None)), ("counter", dict),
+                         ("left_out", dict), ("compactor", dict)])
 
 
-class Reading(unittest.TestCase):
+class Recording(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.path = Path(folder.name) / "result.json"
 
-    def read(self, report):
-        self.path.write_text(json.dumps(report), encoding="utf-8")
-        return read_result(self.path)
+    def test_an_earlier_result_of_the_same_compactors_is_lost(self):
+        for tokens in range(3):
+            record(self.path, PAIR | {"n": tokens}, ["double", "double"])
+        names = sorted(path.name for path in self.path.parent.iterdir())
+        self.assertEqual(names, ["result.json", "result.previous.2.json", "result.previous.json"])
+        self.assertEqual(read_report(self.path)["n"], 2)
 
-    def test_a_recorded_result_is_what_a_change_is_measured_against(self):
-        recorded = self.read({"candidate": pack(RESULTS["copied"])})
-        self.assertEqual(compare(RESULTS["copied"], recorded)["decision"], "safe")
-        self.assertEqual(compare(recorded, recorded)["changed"], [])
+    def test_a_file_of_somebody_elses_is_replaced(self):
+        for text in ("{}", "notes", json.dumps(made_report(KINDS["copied"])),
+                     json.dumps(made_report(made_result(name="other"), KINDS["copied"]))):
+            self.path.write_text(text)
+            self.assertRaisesRegex(
+                InputError, "no output of this command", record, self.path, PAIR, ["double", "double"])
+            self.assertEqual(self.path.read_text(), text)
 
-    def test_what_is_no_result_or_was_changed_by_hand_is_refused_in_one_line(self):
-        good = pack(RESULTS["copied"])
-
-        def changed(*path, value):
-            report = {"candidate": copy.deepcopy(good)}
-            inner = report["candidate"]
-            for key in path[:-1]:
-                inner = inner[key]
-            inner[path[-1]] = value
-            return report
-
-        wrong = [[], {}, {"candidate": 1}, {"candidate": {}}]
-        for name in result_file.NEEDED:
-            wrong.append({"candidate": {key: part for key, part in good.items() if key != name}})
-        wrong += [
-            changed("items", value=value) for value in (None, [], {}, ["x"], [{}], [{"item": "i", "verdicts": {}}])]
-        wrong += [changed("items", 0, field, value=3) for field in ("verdicts", "lines", "keys")]
-        wrong += [changed("items", 0, "verdicts", value={"first": "verbatim"})]
-        wrong += [changed("items", 0, "verdicts", "1", value="fine")]
-        wrong += [changed("rows", value=value) for value in (None, [], good["rows"][:5], [{}] * 6)]
-        wrong += [changed("rows", 0, "kept", value="all"), changed("rows", 5, "contexts", value=None)]
-        for report in wrong:
-            with self.subTest(report if len(str(report)) < 80 else None), self.assertRaises(ValueError) as caught:
-                self.read(report)
-            self.assertNotIn("\n", str(caught.exception))
+    def test_a_recorded_name_leads_out_of_the_folder(self):
+        self.assertEqual(record_path("", ["../../x y", "m:f"]), result_file.RESULTS / "..-..-x-y-against-m-f.json")
+        self.assertEqual(record_path("given.json", ["x"]), Path("given.json"))
 
 
 if __name__ == "__main__":

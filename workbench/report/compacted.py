@@ -116,7 +116,7 @@ def lost(trails):
 def item_cell(item, literal):
     """An item as one side has it, or None, as a cell; `lines` has the deciding line of each compaction."""
     blank = {"problem": None, "request": None, "missing": [], "stale": [], "figures": literal or ""}
-    if not item:
+    if not item or not item["verdicts"]:
         return blank | {"state": "failed", "mark": "×", "text": "not checked",
                         "problem": "stated after the last compaction, or no context of its conversation"}
     verdicts = list(item["verdicts"].values())

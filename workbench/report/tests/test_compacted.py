@@ -72,7 +72,7 @@ class Recorded(unittest.TestCase):
         self.assertNotIn("<script", self.shown(result)[1])
 
     def test_a_result_changed_by_hand_is_refused_in_one_line(self):
-        del self.result["candidate"]["rows"][0]["decisions"]
+        del self.result["candidate"]["rows"][0]["of"]
         status, out, err = self.shown(self.result)
         self.assertEqual((status, out, len(err.splitlines())), (2, "", 1))
 

@@ -8,7 +8,24 @@ from pathlib import Path
 from base.stats import wilson
 
 from compaction.comparison import compare_rows, decide, shared_unknown
-from compaction.gates import GATES, build_rows, compliant, contradictions_row, read_gates, retained_row, tokens_row
+from compaction.rows import GATES, build_rows, compliant, read_gates, tokens_row, verdict_row
+from compaction.tests.made import made_item
+
+
+def retained_row(name, kept, decisions, unknown=0, gate=None):
+    """The row of a class from its counts."""
+    counts = {"verbatim": kept, "unjudged": unknown, "absent": decisions - kept - unknown}
+    return verdict_row(name, counts, gate)
+
+
+def contradictions_row(count, decisions, unknown=0, gate=None):
+    counts = {"contradicted": count, "opaque": unknown, "verbatim": decisions - count - unknown}
+    return verdict_row("contradictions", counts, gate)
+
+
+def sizes(known, unknown=0, gate=1000):
+    """The row of prompt sizes: so many known ones of 20 contexts, and unknown ones."""
+    return tokens_row([*known, *[None] * unknown], gate)
 
 
 def rows(constraint=(71, 80), question=(44, 51), commitment=(96, 103), reference=(58, 61), contradictions=2, unknown=0,
@@ -17,8 +34,7 @@ def rows(constraint=(71, 80), question=(44, 51), commitment=(96, 103), reference
     made = [retained_row(name, *counts, unknown=unknown, gate=GATES[name])
             for name, counts in (("constraint", constraint), ("open_question", question), ("commitment", commitment),
                                  ("reference", reference))]
-    return [*made, contradictions_row(contradictions, 295, unknown, GATES["contradictions"]),
-            tokens_row(800, p95, 20, 1000)]
+    return [*made, contradictions_row(contradictions, 295, unknown, GATES["contradictions"]), sizes([p95] * 20)]
 
 
 def answer(candidate, incumbent, shared=None):
@@ -52,7 +68,7 @@ class Gates(unittest.TestCase):
 
     def test_unknown_decisions_make_a_range(self):
         row = retained_row("constraint", 90, 100, unknown=6, gate=0.95)
-        self.assertEqual((row["low"], row["high"], row["state"]), (0.9, 0.96, "undecided"))
+        self.assertEqual((row["worst"], row["best"], row["state"]), (0.9, 0.96, "undecided"))
         self.assertEqual(retained_row("constraint", 95, 100, unknown=5, gate=0.95)["state"], "met")
         self.assertEqual(retained_row("constraint", 80, 100, unknown=5, gate=0.95)["state"], "missed")
 
@@ -73,7 +89,7 @@ class Gates(unittest.TestCase):
 
     def test_a_row_without_decisions_is_neither_met_nor_missed(self):
         self.assertEqual(retained_row("constraint", 0, 0, gate=0.95)["state"], "undecided")
-        self.assertEqual(tokens_row(None, None, 0, 1000)["state"], "undecided")
+        self.assertEqual(tokens_row([], 1000)["state"], "undecided")
 
     def test_one_missed_gate_outweighs_what_is_undecided(self):
         self.assertIs(compliant([{"state": "missed"}, {"state": "undecided"}]), False)
@@ -81,25 +97,24 @@ class Gates(unittest.TestCase):
         self.assertIs(compliant([{"state": "met"}, {"state": "no gate"}]), True)
 
     def test_retained_means_verbatim_or_supported(self):
-        decisions = [{"class": "constraint", "verdict": verdict, "by": None}
-                     for verdict in ("verbatim", "supported", "absent", "contradicted", "unjudged", "opaque")]
-        row = build_rows(decisions, [{"tokens": 10}], 100)[0]
-        self.assertEqual((row["kept"], row["decisions"], row["unknown"]), (2, 6, 2))
-        self.assertEqual((row["low"], row["high"]), (2 / 6, 4 / 6))
+        decided = made_item("verbatim", "supported", "absent", "contradicted", "unjudged", "opaque", keys="abcdef")
+        rows = build_rows([decided], [{"tokens": 10}], 100)
+        self.assertEqual((rows[0]["value"], rows[0]["of"], rows[0]["unknown"], rows[0]["judged"]), (2, 6, 2, 3))
+        self.assertEqual((rows[0]["worst"], rows[0]["best"]), (2 / 6, 4 / 6))
+        self.assertEqual((rows[4]["value"], rows[4]["worst"], rows[4]["best"]), (1, 3, 1))
 
     def test_the_95th_percentile_is_held_against_the_available_input(self):
-        sizes = [{"tokens": tokens} for tokens in [*range(1, 20), 500]]  # 20 contexts: the 19th is the 95th percentile
-        row = build_rows([], sizes, 100)[-1]
-        self.assertEqual((row["median"], row["p95"], row["gate"], row["state"]), (10, 19, 100, "met"))
-        self.assertEqual(build_rows([], [{"tokens": 101}], 100)[-1]["state"], "missed")
-        self.assertEqual(build_rows([], [{"tokens": 100}], 100)[-1]["state"], "met")
+        row = tokens_row([*range(1, 20), 500], 100)  # 20 contexts: the 19th is the 95th percentile
+        self.assertEqual((row["median"], row["value"], row["gate"], row["state"]), (10, 19, 100, "met"))
+        self.assertEqual(tokens_row([101], 100)["state"], "missed")
+        self.assertEqual(tokens_row([100], 100)["state"], "met")
 
     def test_contexts_of_unknown_size_leave_the_prompt_row_open_where_they_could_turn_it(self):
-        known, unknown = [{"tokens": 10}] * 30, {"tokens": None}
-        self.assertEqual(build_rows([], [*known, unknown], 100)[-1]["state"], "met")  # one of 31 lies above the 95th
-        self.assertEqual(build_rows([], [*known[:5], unknown], 100)[-1]["state"], "undecided")
-        self.assertEqual(build_rows([], [{"tokens": 101}, unknown], 100)[-1]["state"], "missed")
-        self.assertEqual(build_rows([], [unknown], 100)[-1]["state"], "undecided")
+        self.assertEqual(tokens_row([10] * 30 + [None], 100)["state"], "met")  # one of 31 lies above the 95th
+        self.assertEqual(tokens_row([10] * 5 + [None], 100)["state"], "undecided")
+        self.assertEqual(tokens_row([101, None], 100)["state"], "missed")
+        self.assertEqual(tokens_row([101] + [None] * 30, 100)["state"], "undecided")  # they may all be small
+        self.assertEqual(tokens_row([None], 100)["state"], "undecided")
 
     def test_gates_come_from_a_file(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -128,7 +143,7 @@ class Comparing(unittest.TestCase):
         self.assertEqual(answer(rows(p95=3000), rows(p95=2000)), "safe")
 
     def test_a_prompt_size_that_is_not_known_could_block(self):
-        unsure = [*rows()[:-1], tokens_row(800, 900, 5, 1000, unreadable=1, most=float("inf"))]
+        unsure = [*rows()[:-1], sizes([900] * 5, unknown=1)]
         self.assertEqual(answer(unsure, rows()), "not decided")
         self.assertEqual(answer(rows(), unsure), "not decided")
 
@@ -158,13 +173,10 @@ class Comparing(unittest.TestCase):
         self.assertEqual(answer(new, old, shared), "safe")
 
     def test_shared_unknowns_are_counted_by_question(self):
-        def unjudged(key, class_="constraint"):
-            return {"verdict": "unjudged", "key": key, "class": class_}
-
-        found = shared_unknown(
-            [unjudged("a"), unjudged("a"), unjudged("b"), {"verdict": "opaque", "key": None, "class": "constraint"}],
-            [unjudged("a"), unjudged("b", "reference")])
-        self.assertEqual((found["constraint"], found["reference"], found["contradictions"]), (1, 0, 2))
+        new = [made_item("unjudged", "unjudged", "unjudged", "opaque", keys="aab")]
+        old = [made_item("unjudged", keys="a"), made_item("unjudged", keys="b", class_="reference")]
+        counts = shared_unknown(new, old)
+        self.assertEqual((counts["constraint"], counts["reference"], counts["contradictions"]), (1, 0, 2))
 
     def test_a_row_that_only_one_side_has_items_for_is_not_decided(self):
         self.assertEqual(

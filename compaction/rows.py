@@ -1,0 +1,210 @@
+"""Check every item after every compaction and add the verdicts up into rows, each held against its gate.
+
+item     {"conversation_id", "item", "class", "tags", "turn", "literal", "probe", "verdicts", "lines", "keys"}
+         the last three by compaction, its number as text: verdicts {"1": "verbatim", "2": "absent"}, lines of the
+         context, and what a recorded verdict is found by. An item without verdicts was never checked.
+context  {"conversation_id", "compaction", "turn", "tokens" (None: not known), ...} as growth.py makes them
+row      {"row", "name", "value", "of", "unknown", "judged", "worst", "best", "gate", "state"}
+         value         decisions retained of a class, contradictions, or the 95th percentile of the prompt sizes known
+         of            decisions, or contexts whose size is known; unknown: of them not decided (contexts: besides them)
+         worst, best   what the gate is held against (a share of a class) if all that is unknown went against, or for,
+                       the compactor; None where nothing was decided, or where the worst has no bound
+         and "wilson" of a class, [low, high] over both ends; "median" of the prompt sizes; "judge" where one decided
+state    met: the worst meets the gate; missed: the best misses it; else undecided; no gate: reported only
+"""
+
+import math
+from collections import Counter
+
+from base.shapes import misfit
+from base.stats import percentile, wilson
+
+from base.command import InputError, read_json
+from compaction.fixtures.form import CLASSES, TAGS
+from compaction.fixtures.items import JUDGED, RETAINED, UNKNOWN, check
+from compaction.fixtures.literals import stands
+
+GATES = {
+    "constraint": 0.95,
+    "open_question": 0.90,
+    "commitment": 0.95,
+    "reference": 0.98,
+    "contradictions": 0,
+    "prompt_tokens": "budget",
+}  # "budget": the available input of the run
+NAMES = {
+    "constraint": "constraints retained",
+    "open_question": "open questions retained",
+    "commitment": "commitments retained",
+    "reference": "references retained",
+    "contradictions": "contradictions",
+    "prompt_tokens": "prompt tokens after compaction",
+}
+
+
+def read_gates(path):
+    """The default gates with those of a JSON file in their place; null takes a gate away."""
+    given = read_json(path)
+    if not isinstance(given, dict) or not given.keys() <= GATES.keys():
+        raise InputError(f'{path}: no object of {", ".join(GATES)}; give gates such as {{"constraint": 0.9}}')
+    for name, gate in given.items():
+        shape = ((int, float) if name in CLASSES else int,
+                 lambda gate, name=name: gate == "budget" and name == "prompt_tokens")
+        if gate is not None and (
+            misfit(gate, shape) or gate != "budget" and not 0 <= gate <= (name in CLASSES or math.inf)
+        ):
+            raise InputError(f"{path}: gate {name!r} is {gate!r}; give a share from 0 to 1 for a class, a whole number "
+                             'for contradictions, tokens or "budget" for prompt_tokens, or null for none')
+    return GATES | given
+
+
+def decide_items(fixtures, contexts, extractive, judge=None):
+    """Every item of the fixtures with its verdict at each context that it was stated before."""
+    items = {fixture["conversation_id"]: [new_item(fixture, item) for item in fixture["must_survive"]]
+             for fixture in fixtures}
+    by_id = {fixture["conversation_id"]: fixture for fixture in fixtures}
+    for context in contexts:
+        fixture, number = by_id[context["conversation_id"]], str(context["compaction"])
+        for item, record in zip(fixture["must_survive"], items[fixture["conversation_id"]]):
+            if stated(item, fixture, context):
+                decision = check(item, fixture["history"], context, extractive, judge)
+                record["verdicts"][number] = decision["verdict"]
+                for field, value in (("lines", decision["line"]), ("keys", decision["key"])):
+                    record[field] |= {} if value is None else {number: value}
+    return [record for records in items.values() for record in records]
+
+
+def new_item(fixture, item):
+    """The record of an item that was not checked yet."""
+    return {"conversation_id": fixture["conversation_id"], "item": item["id"], "class": item["class"],
+            "tags": item.get("tags", []), "turn": item["turn"], "literal": item["literal"], "probe": item["probe"],
+            "verdicts": {}, "lines": {}, "keys": {}}
+
+
+def stated(item, fixture, context):
+    """Whether an item was surely stated before a context. One made inside a turn comes after its user's words."""
+    if item["turn"] == context["turn"] - 1 and context.get("inside"):
+        return bool(stands(item["literal"], fixture["history"][item["turn"] - 1]["user"]))
+    return item["turn"] < context["turn"]
+
+
+def summarize(items, contexts, limit, gates=GATES, judge=None):
+    """The part of a result that follows from its items and contexts; `limit`: the available input, in tokens.
+
+    judge   what stands beside a judged row: how good its judge is
+    """
+    covered = {context["conversation_id"] for context in contexts}
+    uncovered = sorted({item["conversation_id"] for item in items} - covered)
+    failed = [{field: one[field] for field in ("conversation_id", "compaction", "tokens")}
+              for one in contexts
+              if one.get("failed")]
+    rows = build_rows(items, contexts, limit, gates)
+    for row in rows:
+        row |= {"judge": judge} if row["judged"] else {}
+    met = compliant(rows)
+    return {
+        "compliant": False if failed else None if met and uncovered else met,
+        "failed": failed,  # compactions that left more than the model's window holds
+        "rows": rows,
+        "difficulties": [difficulty(tag, [item for item in items if tag in item["tags"]]) for tag in TAGS],
+        "uncovered": uncovered,  # conversations without a context: nothing is known of their items
+        "never_checked": [
+            item["item"] for item in items if not item["verdicts"] and item["conversation_id"] in covered],
+        "opaque_contexts": sum(bool(context.get("opaque")) for context in contexts),
+        "missing_verdicts": missing(items),
+    }
+
+
+def build_rows(items, contexts, limit, gates=GATES):
+    """The report's rows, in the order of GATES."""
+    rows = []
+    for name in GATES:
+        of_row = [item for item in items if name in (item["class"], "contradictions")]
+        judged = sum(by_judge(item, number) for item in of_row for number in item["verdicts"])
+        counts = Counter(verdicts(of_row))
+        rows += [] if name == "prompt_tokens" else [verdict_row(name, counts, gates[name], judged)]
+    return [*rows,
+            tokens_row([context["tokens"] for context in contexts],
+                       limit if gates["prompt_tokens"] == "budget" else gates["prompt_tokens"])]
+
+
+def verdicts(items):
+    """All verdicts of these items, one for each decision."""
+    return [verdict for item in items for verdict in item["verdicts"].values()]
+
+
+def by_judge(item, number):
+    """Whether a judge decided on an item at a compaction: only where one was needed does a decision have a key."""
+    return number in item["keys"] and item["verdicts"][number] in JUDGED
+
+
+def verdict_row(name, counts, gate=None, judged=0):
+    """The row of a class, or of contradictions, from {verdict: decisions}.
+
+    verdict_row("reference", {"verbatim": 58, "absent": 2, "unjudged": 1}) -> value 58 of 61, worst 58/61, best 59/61
+    """
+    counted = ("contradicted",) if name == "contradictions" else RETAINED
+    value, of = sum(counts.get(one, 0) for one in counted), sum(counts.values())
+    unknown = sum(counts.get(one, 0) for one in UNKNOWN)
+    worst, best, more = None, None, {}
+    if name == "contradictions" and of:
+        worst, best = value + unknown, value  # every unknown decision could be one more
+    elif name != "contradictions":
+        worst, best = (value / of, (value + unknown) / of) if of else (None, None)
+        more = {"wilson": [wilson(value, of)[0], wilson(value + unknown, of)[1]] if of else None}
+    return new_row(name, value, of, unknown, judged, worst, best, gate, more)
+
+
+def tokens_row(tokens, gate=None):
+    """The row of prompt sizes, None where one is not known; its gate is for the 95th percentile.
+
+    An unknown size could be anything: with it the percentile lies between that of sizes 0 and that of endless ones.
+    """
+    known = [size for size in tokens if size is not None]
+    unknown = len(tokens) - len(known)
+    ends = [percentile([*known, *[end] * unknown], 0.95) if known else None for end in (math.inf, 0)]
+    worst, best = (None if end == math.inf else end for end in ends)
+    more = {"median": percentile(known, 0.5) if known else None}
+    return new_row(
+        "prompt_tokens", percentile(known, 0.95) if known else None, len(known), unknown, 0, worst, best, gate, more)
+
+
+def new_row(name, value, of, unknown, judged, worst, best, gate, more):
+    """A row with the state of its gate; of classes more is better, of the others less."""
+    if gate is None:
+        state = "no gate"
+    elif worst is not None and (worst >= gate if name in CLASSES else worst <= gate):
+        state = "met"
+    elif best is not None and (best < gate if name in CLASSES else best > gate):
+        state = "missed"
+    else:
+        state = "undecided"
+    return {"row": name, "name": NAMES[name], "value": value, "of": of, "unknown": unknown, "judged": judged,
+            "worst": worst, "best": best, **more, "gate": gate, "state": state}
+
+
+def compliant(rows):
+    """True when every gate is met, False when one is missed, None when it depends on what is not known."""
+    states = {row["state"] for row in rows}
+    return False if "missed" in states else None if "undecided" in states else True
+
+
+def difficulty(tag, items):
+    """How the items of one difficulty fared; no gate, since a set has few of each."""
+    counts = Counter(verdicts(items))
+    return {"tag": tag, "kept": sum(counts[one] for one in RETAINED), "decisions": counts.total(),
+            "unknown": sum(counts[one] for one in UNKNOWN), "contradicted": counts["contradicted"]}
+
+
+def lost_at(item):
+    """The number of the compaction that lost an item, or None."""
+    return min((int(number) for number, verdict in item["verdicts"].items() if verdict in ("absent", "contradicted")),
+               default=None)
+
+
+def missing(items):
+    """Verdicts that are not there: distinct questions for a judge, and decisions in contexts that cannot be read."""
+    return {
+        "unjudged": len(
+            {item["keys"][number] for item in items for number, one in item["verdicts"].items() if one == "unjudged"}),
+        "opaque": verdicts(items).count("opaque")}
