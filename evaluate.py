@@ -129,10 +129,10 @@ def selector_hashes(names):
     """SHA-256 by file for the selectors that are not in strategies.py: their own file, or all of selection's and modelkit's."""
     files = {}
     for name in names:
-        file = name.removeprefix("near+").rpartition(":")[0]
+        file = name.rpartition(":")[0]
         if ".py:" in name and Path(file).is_file():  # one that is not there is told of where it is loaded
             files[Path(file).as_posix()] = file_hash(file)
-        if name.startswith("near+") or (name not in strategies.STRATEGIES and ".py:" not in name):
+        if name not in strategies.STRATEGIES and ".py:" not in name:
             for path in sorted([*(ROOT / "modelkit").glob("*.py"), *(ROOT / "selection").glob("*.[pj][ys]*")]):
                 files[path.relative_to(ROOT).as_posix()] = file_hash(path)
     return files
@@ -186,11 +186,6 @@ def parse_arguments(argv):
     parser.add_argument(
         "--strategies", default=",".join(strategies.STRATEGIES), metavar="NAME,…",
         help="which rules: recent,relevant,notes,hybrid (default), modelkit's, or FILE.py:NAME for your own")
-    parser.add_argument(
-        "--unit", choices=("turn", "message"), default="turn",
-        help="what modelkit's selectors choose; an answer may need the reply that single messages leave out")
-    parser.add_argument(
-        "--fuse", metavar="FILE.py:NAME", help="also run near joined with your embedder, a list of texts -> vectors")
     parser.add_argument("--budget", type=whole_numbers, metavar="N,…", help="input tokens for every case, one run each")
     parser.add_argument("--tokenizer", type=Path, metavar="MANIFEST", help="count for the model of another manifest")
     parser.add_argument("--verify", action="store_true", help="count every chosen request in full as well")
@@ -203,19 +198,9 @@ def parse_arguments(argv):
     return arguments
 
 
-def names_of(arguments):
-    """The selectors' names that the command line asks for."""
-    names = [name.strip() for name in arguments.strategies.split(",") if name.strip()]
-    if arguments.unit == "message":
-        names = [f"{name}@message" for name in names]
-    if arguments.fuse and ".py:" not in arguments.fuse:
-        raise InputError(f"--fuse {arguments.fuse}: give FILE.py:NAME of a function from a list of texts to vectors")
-    return [*names, f"near+{arguments.fuse}"] if arguments.fuse else names
-
-
 def main(argv=None):
     arguments = parse_arguments(argv)
-    names = names_of(arguments)
+    names = [name.strip() for name in arguments.strategies.split(",") if name.strip()]
     options = {"budgets": arguments.budget, "manifest": arguments.tokenizer}
     if arguments.explain is not None:
         from selection.explain import explain

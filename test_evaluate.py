@@ -257,7 +257,7 @@ class CommandLine(unittest.TestCase):
         self.fail(f"{arguments} were taken")
 
     def test_a_wrong_option_is_taken_or_answered_without_the_remedy(self):
-        for arguments, message in ((["--strategies", "newest"], "'newest' is unknown; use recent"),
+        for arguments, message in ((["--strategies", "newest"], "'newest' is no name known here; give recent"),
                                    (["--strategies", ","], "names no strategy"),
                                    (["--strategies", "recent,recent"], "recent stands twice"),
                                    (["--strategies", "nowhere.py:pick"], "no such file"),

@@ -1,130 +1,128 @@
-"""Selectors of the lab built from retrieval and near: `evaluate.py --strategies bm25,near` runs them.
+"""Selectors of the lab that score what was said for a question: `evaluate.py --strategies bm25,near-messages` runs them.
 
-Each gives every turn a score for the question and takes turns best first, the newer first among equals, each if it
-still fits. A turn that scores nothing is never taken. What does not depend on the question is built once for a
-history (strategies.per_history).
+A rule gives an order, best first and the newer first among equals, in which turns are taken, each if it still fits.
+What scores nothing is never taken, but the filled rules give the room that is left to the newest. near-messages takes
+single messages (fills.py) instead of turns. A rule of one's own can use the same parts:
 
-A variant chooses in another way by the same score: `near@message` single messages, `near@dated` turns whose session's
-date is shown once (fills.py has both), `near+FILE.py:NAME` turns by near and an embedder together (fuse.py).
+    def my_rule(case, count):
+        return fill(case, count, best_first(near(case)))
+
+What does not depend on the question is built once for a history (strategies.per_history), and the order of the last
+question is kept for its other budgets.
 """
 
 from functools import partial
 from math import fsum
 
 from modelkit.retrieval import Bm25Index, embed, shared_score, words_and_pairs
-from strategies import fill, per_history, turn_text
+from strategies import by_shared_words, fill, per_history, turn_text
 
-from selection.fills import fill_dated, fill_messages, unit_text, units
-from selection.fuse import fused, products, unit_vectors
+from selection.fills import dated_text, fill_messages, units
 from selection.near import NearIndex
+from selection.near_messages import MessageIndex
 
 SHORTLIST = 20  # turns that `rerank` looks at
 
 
-def bm25(case, unit="turn"):
-    """BM25 of the question over the texts: {number: score}."""
-    return _bm25_index(case["history"], unit).scores(case["current"])
+def bm25(case):
+    """BM25 of the question over the turns: {number: score}."""
+    return _bm25_index(case["history"]).scores(case["current"])
 
 
-def dense(case, unit="turn"):
-    """The cosine of the question's and the texts' embeddings (retrieval.embed, hashed words): {number: score}.
+def dense(case):
+    """The cosine of the question's and the turns' embeddings (retrieval.embed, hashed words): {number: score}.
 
-    The vectors are of length one or nil, so their product is the cosine; texts that share no bucket are left out.
+    The vectors are of length one or nil, so their product is the cosine; turns that share no bucket are left out.
     """
-    by_place, products = _embedded(case["history"], unit), {}
+    by_place, products = _embedded(case["history"]), {}
     for place, value in enumerate(embed(case["current"])):
         if value:
             for number, weight in by_place[place]:
                 products.setdefault(number, []).append(value * weight)
-    return {number: fsum(found) for number, found in products.items()}
+    return {number: fsum(terms) for number, terms in products.items()}
 
 
-def rerank(case, unit="turn"):
+def rerank(case):
     """Of the SHORTLIST best by BM25, the words and adjacent pairs of words shared with the question."""
-    asked, said = words_and_pairs(case["current"]), _words_and_pairs(case["history"], unit)
-    return {number: shared_score(asked, said[number]) for number in best_first(bm25(case, unit))[:SHORTLIST]}
+    asked, said = words_and_pairs(case["current"]), _words_and_pairs(case["history"])
+    return {number: shared_score(asked, said[number]) for number in best_first(bm25(case))[:SHORTLIST]}
 
 
-def near(case, unit="turn"):
+def near(case):
     """near.py: BM25 of the best passage, the words around it counted too: {number: score}."""
-    return _near_index(case["history"], unit).scores(case["current"])
+    return _near_index(case["history"]).scores(case["current"])
 
 
-def near_fused(case, embedder, unit="turn"):
-    """near's score and an embedder's together: {number: score}."""
-    (asked,) = unit_vectors(embedder, [case["current"]])
-    return fused(near(case, unit), products(asked, _vectors(case["history"], unit, embedder)))
+def near_messages(case):
+    """near_messages.py: {number of a unit of fills.units: score}."""
+    return _message_index(case["history"]).scores(case["current"])
 
 
 def best_first(scores):
-    """The numbers of {number: score} that score more than nothing, best first, then the newer."""
-    return _ranked({number: score for number, score in scores.items() if score > 0})
+    """The numbers of {number: score} that score more than nothing, best first, then the newer.
+
+    best_first({0: 1.5, 1: 2.5, 2: 1.5, 3: 0.0}) -> [1, 2, 0]
+    """
+    return sorted((number for number, score in scores.items() if score > 0),
+                  key=lambda number: (-scores[number], -number))
 
 
-def _ranked(scores):
-    return sorted(scores, key=lambda number: (-scores[number], -number))
-
-
-@per_history
-def _texts(history, unit):
-    """The texts that are scored: of whole turns, or of the units that can be chosen by themselves."""
-    if unit == "turn":
-        return [turn_text(turn) for turn in history]
-    return [unit_text(messages) for _, messages in units(history)]
-
-
-@per_history
-def _bm25_index(history, unit):
-    return Bm25Index(_texts(history, unit))
+def then_newest(order, size):
+    """The order, then the others of `size` numbers from the newest back: then_newest([1], 3) -> [1, 2, 0]."""
+    taken = set(order)
+    return [*order, *(number for number in reversed(range(size)) if number not in taken)]
 
 
 @per_history
-def _near_index(history, unit):
-    return NearIndex(_texts(history, unit))
+def _bm25_index(history):
+    return Bm25Index(map(turn_text, history))
 
 
 @per_history
-def _words_and_pairs(history, unit):
-    return [words_and_pairs(text) for text in _texts(history, unit)]
+def _near_index(history):
+    return NearIndex(map(turn_text, history))
 
 
 @per_history
-def _embedded(history, unit):
-    """By bucket, the texts that have something in it: [(number, weight), ...]."""
-    vectors = [embed(text) for text in _texts(history, unit)]
+def _message_index(history):
+    return MessageIndex(map(dated_text, units(history)))
+
+
+@per_history
+def _words_and_pairs(history):
+    return [words_and_pairs(turn_text(turn)) for turn in history]
+
+
+@per_history
+def _embedded(history):
+    """By bucket, the turns that have something in it: [(number, weight), ...]."""
+    vectors = [embed(turn_text(turn)) for turn in history]
     return [[(number, vector[place]) for number, vector in enumerate(vectors) if vector[place]]
             for place in range(len(embed("")))]
 
 
 @per_history
-def _vectors(history, unit, embedder):
-    return unit_vectors(embedder, _texts(history, unit))
+def _last_order(history, rule):
+    return {}
 
 
-def _turns(score, case, count):
-    return fill(case, count, best_first(score(case)))
+def order_of(rule, case):
+    """The numbers of turns, for near-messages of units, in the order in which a rule takes them."""
+    kept = _last_order(case["history"], rule)
+    if case["current"] not in kept:
+        kept.clear()
+        if rule.endswith("-filled"):
+            size = len(units(case["history"]) if rule == "near-messages-filled" else case["history"])
+            kept[case["current"]] = then_newest(order_of(rule.removesuffix("-filled"), case), size)
+        else:
+            kept[case["current"]] = by_shared_words(case) if rule == "relevant" else best_first(SCORES[rule](case))
+    return kept[case["current"]]
 
 
-def _single_messages(score, case, count):
-    return fill_messages(case, count, best_first(score(case, "message")))
+def _select(rule, case, count):
+    return (fill_messages if rule.startswith("near-messages") else fill)(case, count, order_of(rule, case))
 
 
-def _dated_turns(score, case, count):
-    return fill_dated(case, count, best_first(score(case)))
-
-
-def fused_with(embedder):
-    """The selector that takes turns by near and this embedder, a callable from texts to vectors."""
-
-    def near_and_embedder(case, count):
-        return fill(case, count, _ranked(near_fused(case, embedder)))  # a z-score below the mean is not nothing
-
-    return near_and_embedder
-
-
-SCORES = {"bm25": bm25, "dense": dense, "rerank": rerank, "near": near}
-SELECTORS = {name: partial(_turns, score) for name, score in SCORES.items()}
-VARIANTS = {
-    **{f"{name}@message": partial(_single_messages, score) for name, score in SCORES.items()},
-    **{f"{name}@dated": partial(_dated_turns, score) for name, score in SCORES.items()},
-}
+SCORES = {"bm25": bm25, "dense": dense, "rerank": rerank, "near": near, "near-messages": near_messages}
+SELECTORS = {rule: partial(_select, rule)
+             for rule in [*SCORES, "relevant-filled", "near-filled", "near-messages-filled"]}

@@ -47,23 +47,11 @@ def find_selector(name):
     """The function that a name of `--strategies` stands for."""
     if name in STRATEGIES:
         return STRATEGIES[name]
-    if is_own(name) and not name.startswith(FUSED):
+    if is_own(name):
         return load_function(name, option="--strategies")
-    from selection.retrievers import (  # here, since the published four need nothing of it
-        SELECTORS,
-        VARIANTS,
-        fused_with,
-    )
+    from selection.retrievers import SELECTORS  # here, since the published four need nothing of it
 
-    if name.startswith(FUSED):
-        return fused_with(load_function(name.removeprefix(FUSED), option="--strategies"))
-    found = SELECTORS.get(name) or VARIANTS.get(name)
-    if found:
-        return found
-    known = ", ".join([*STRATEGIES, *SELECTORS])
-    raise InputError(
-        f"--strategies: {name!r} is unknown; use {known}, one of {', '.join(SELECTORS)} with @message or @dated after "
-        "it, or FILE.py:NAME for your own")
+    return SELECTORS.get(name) or load_function(name, ", ".join([*STRATEGIES, *SELECTORS]), option="--strategies")
 
 
 def with_input(case, tokens):

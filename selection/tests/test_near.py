@@ -5,9 +5,7 @@ from math import log
 
 from selection import near
 from selection.near import NearIndex, passages, stem, stems
-
-VOCABULARY = ["harbour", "lights", "painting", "moved", "Lagos", "dogs", "42", "the", "гавань", "東京都", "it's", "\n",
-              ". "]
+from selection.tests.made import random_text
 
 
 class Stems(unittest.TestCase):
@@ -113,10 +111,6 @@ class Index(unittest.TestCase):
         listed = json.loads(near.STOP_WORDS.read_text(encoding="utf-8"))
         self.assertEqual(listed, sorted({word.lower() for word in listed}))
         self.assertEqual(near.read_stop_words(), set(listed))
-
-
-def random_text(rng):
-    return " ".join(rng.choice(VOCABULARY) for _ in range(rng.choice([0, 1, 5, 40, 130])))
 
 
 def plain_scores(texts, question):

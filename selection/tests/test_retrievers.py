@@ -1,27 +1,18 @@
 import copy
 import unittest
 
+import evaluate
 from modelkit.retrieval import cosine, embed
 
 from selection import retrievers
-from selection.retrievers import SELECTORS
-
-
-def count(messages):
-    """A double of the lab's counter: a token for each word and one for each message."""
-    return sum(1 + len(message["content"].split()) for message in messages)
-
-
-def case(question, *turns, room=1000):
-    history = [turn if isinstance(turn, dict) else {"user": turn, "assistant": "ok"} for turn in turns]
-    return {"id": "c", "instructions": "", "current": question, "history": history,
-            "budget": {"context_limit": room, "max_new_tokens": 0, "margin": 0}}
+from selection.retrievers import SELECTORS, then_newest
+from selection.tests.made import case, count
 
 
 class EverySelector(unittest.TestCase):
     def all_choose(self, turns, *args, **more):
-        """Each selector that looks at a turn alone chooses these turns; near is held to its own tests below."""
-        names = [name for name in SELECTORS if name != "near"]
+        """Each selector that looks at a turn alone chooses these turns; those that look around are held to their own tests below."""
+        names = ("bm25", "dense", "rerank")
         chosen = {name: SELECTORS[name](case(*args, **more), count)["turns"] for name in names}
         self.assertEqual(chosen, dict.fromkeys(names, turns))
 
@@ -63,6 +54,43 @@ class EverySelector(unittest.TestCase):
             select(given, count)
             given["history"].append({"user": "harbour two", "assistant": "ok"})
             self.assertEqual(select(given, count)["turns"], [0, 1], name)
+
+    def test_the_order_of_another_question_or_budget_is_taken(self):
+        for name, select in SELECTORS.items():
+            given = case("harbour", "harbour one", "lights two")
+            whole = select(given, count)
+            select({**given, "current": "lights"}, count)
+            self.assertEqual(select(given, count), whole, name)
+            small = {**given, "budget": {**given["budget"], "context_limit": 5}}
+            self.assertLessEqual(select(small, count)["input_tokens"], 5, name)
+
+
+class Filled(unittest.TestCase):
+    def test_everything_fits_and_something_is_left_out(self):
+        given = case("harbour", "cats", "harbour", "dogs")
+        for name in SELECTORS:
+            if name.endswith("-filled"):
+                self.assertEqual(SELECTORS[name](given, count)["turns"], [0, 1, 2], name)
+
+    def test_the_newest_come_before_what_the_rule_takes(self):
+        given = case("harbour", "harbour", "cats", "dogs", room=10)
+        for name in ("relevant-filled", "near-filled"):
+            self.assertIn(0, SELECTORS[name](given, count)["turns"], name)
+        self.assertEqual(then_newest([1], 4), [1, 3, 2, 0])
+
+
+class NearMessages(unittest.TestCase):
+    def test_a_fact_of_a_message_that_was_not_chosen_is_found(self):
+        given = case("harbour", {"id": "t", "user": "harbour " * 9, "assistant": "harbour in May"}, room=7)
+        given |= {"split": "dev", "kind": "k", "required": [{"turn": "t", "text": "in May"}],
+                  "stale": [{"turn": "t", "text": "harbour harbour"}]}
+        row = evaluate.grade(given, SELECTORS["near-messages"](given, count))
+        self.assertEqual((row["turns"], row["required_found"], row["stale_included"]), ([0], 1, []))
+
+    def test_the_date_of_a_session_is_no_name(self):
+        turn = {"user": "[8 May] Ana: the harbour", "assistant": "Bob: yes", "session": "1", "date": "8 May"}
+        given = case("What did Ana say in May?", turn)
+        self.assertEqual(SELECTORS["near-messages"](given, count)["messages"][0]["content"], "[8 May] Ana: the harbour")
 
 
 class Near(unittest.TestCase):
