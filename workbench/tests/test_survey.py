@@ -154,6 +154,14 @@ class Command(unittest.TestCase):
         self.assertEqual(found[0]["budgets"], found[1]["budgets"])
         self.assertEqual((found[0]["user_turns"], found[0]["left_out"]), (2, {}))
 
+    @unittest.skipUnless((folder() / "tokenizer.json").exists(), "the tokenizer is not prepared: python prepare.py")
+    def test_the_sample_holds_what_a_log_can_bring(self):
+        text = (Path(__file__).parents[1] / "sample" / "chat.jsonl").read_text(encoding="utf-8")
+        report = json.loads(self.run_on(text, "--budget", "128,1024", "--strategies", "recent,relevant")[1])
+        self.assertEqual((report["conversations"], report["left_out"]), (12, {"turn left out": 1}))  # a picture
+        self.assertEqual([level["never_fit"] for level in report["budgets"].values()], [1, 1])  # a pasted list
+        self.assertGreater(report["budgets"]["1024"]["fit_whole"], report["budgets"]["128"]["fit_whole"])
+
     def test_what_cannot_be_surveyed_is_one_line(self):
         for text, options in (("nothing", ()), ("[]", ()), ('{"messages": []}', ()), ("{}", ("--block", "0")),
                               ("{}", ("--least", "-1")), ("{}", ("--strategies", "gone"))):
