@@ -8,8 +8,8 @@ Run:  python answer_check.py
 Without a command it grades answer-result.json: the grades as JSON on standard output, a table on standard error. That
 needs no tokenizer and no model; `record` needs both.
 
-Version 1 of the grader is the published rule and the default. Version 2 (answers/claims.py) reads numbers, negations and
-corrections as a person would. Neither is a judge of a whole answer: both look for the patterns of answer-keys.json.
+Version 1 of the grader is the published rule and the default. Version 2 (answers/claims.py) reads numbers, negations
+and corrections as a person would. Neither is a judge of a whole answer: both look for the patterns of answer-keys.json.
 
 Does not speak to a server (answer_model.py) or keep a journal (answers/journal.py) itself.
 
@@ -20,15 +20,16 @@ verdict  {"grade": "pass", "fail" or "incomplete"}, and "why": "said_missing", "
 import argparse
 import re
 import sys
+from collections import Counter
 from functools import partial
 from pathlib import Path
 
-from answers.keys import check_covered, read_keys
-from answers.reply import incomplete_kind
-
 from answers import claims
-from answers import journal as answer_journal
-from base.command import dump, file_hash, read_json, run_command
+from answers.keys import check_covered, read_keys
+from answers.recording import read_recording, same_as_recorded
+from answers.reply import incomplete_kind
+from base.command import dump, file_hash, make_parser, read_json, run_command
+from base.shown import columns
 
 HERE = Path(__file__).parent
 RECORDING = HERE / "answer-result.json"
@@ -97,36 +98,31 @@ def verdicts(recording, keys, version=1):
 
 def summarize(cases):
     """The counts of one strategy's verdicts; kinds of incompleteness stand beside them where there are any."""
-    every = [verdict for found in cases.values() for verdict in found]
-    counts = {"pass": sum(v["grade"] == "pass" for v in every), "fail": sum(v["grade"] == "fail" for v in every),
-              "incomplete": sum(v["grade"] == "incomplete" for v in every),
-              "said_missing": sum(v.get("why") == "said_missing" for v in every),
-              "stale_as_current": sum(v.get("why") == "stale_as_current" for v in every),
-              "cases_passed_every_trial": sum(all(v["grade"] == "pass" for v in found) for found in cases.values())}
-    kinds = sorted({v["why"] for v in every if v["grade"] == "incomplete"})
-    if kinds:
-        counts["incomplete_kinds"] = {kind: sum(v.get("why") == kind for v in every) for kind in kinds}
-    return counts
+    every = [verdict for row in cases.values() for verdict in row]
+    grades, why = Counter(v["grade"] for v in every), Counter(v.get("why") for v in every if v["grade"] == "fail")
+    passed = sum(all(v["grade"] == "pass" for v in row) for row in cases.values())
+    counts = dict(zip(COUNTS, (grades["pass"], grades["fail"], grades["incomplete"], why["said_missing"],
+                               why["stale_as_current"], passed)))
+    kinds = Counter(v["why"] for v in every if v["grade"] == "incomplete")
+    return {**counts, "incomplete_kinds": dict(sorted(kinds.items()))} if kinds else counts
 
 
 def report(recording, keys, version=1):
     """The published report: a summary for each strategy, and every grade. Another grader than version 1 is named."""
-    found = verdicts(recording, keys, version)
+    graded = verdicts(recording, keys, version)
     named = {} if version == 1 else {"grader": version}
-    return {**named, "summary": {strategy: summarize(cases) for strategy, cases in found.items()},
+    return {**named, "summary": {strategy: summarize(cases) for strategy, cases in graded.items()},
             "graded": {strategy: {case: [verdict["grade"] for verdict in row] for case, row in cases.items()}
-                       for strategy, cases in found.items()}}
+                       for strategy, cases in graded.items()}}
 
 
 def table(summary):
     """The summary as lines of text for a person, each kind of incompleteness on a line of its own."""
-    lines = [f"{'strategy':<10}" + "".join(f"{name.replace('_', ' '):>{len(name) + 2}}" for name in COUNTS)]
-    for strategy, counts in summary.items():
-        lines.append(f"{strategy:<10}" + "".join(f"{counts[name]:>{len(name) + 2}}" for name in COUNTS))
-    for strategy, counts in summary.items():
-        for kind, number in counts.get("incomplete_kinds", {}).items():
-            lines.append(f"incomplete, not graded: {strategy} {kind} {number}")
-    return "\n".join(lines)
+    rows = [["strategy", *(name.replace("_", " ") for name in COUNTS)]]
+    rows += [[strategy, *(counts[name] for name in COUNTS)] for strategy, counts in summary.items()]
+    return "\n".join(columns(rows, right=range(1, len(rows[0])))
+                     + [f"incomplete, not graded: {strategy} {kind} {number}" for strategy, counts in summary.items()
+                        for kind, number in counts.get("incomplete_kinds", {}).items()])
 
 
 def run_grade(args):
@@ -135,21 +131,26 @@ def run_grade(args):
     graded = report(recording, keys, args.grader)
     sys.stdout.write(dump(graded))
     print(table(graded["summary"]), file=sys.stderr)
+    print(f"answers as recorded: {same_as_recorded(recording)}", file=sys.stderr)
     return 0
 
 
 def read_both(recording_path, keys_path):
     """The recording and the keys in two files, checked against each other."""
-    recording, keys = answer_journal.read_recording(recording_path), read_keys(keys_path)
+    recording, keys = read_recording(recording_path), read_keys(keys_path)
     check_covered(recording, keys, keys_path)
     return recording, keys
 
 
 def run_record(args):
-    """Ask for the answers that the journal lacks and, when it has them all, write the recording."""
-    from answer_model import MODEL, read_model
+    """Record answers from a local server: ask for what the journal lacks and, when it has all, write the recording.
 
+    Run:  python answer_check.py record --dry-run --only recent/held-latest
+    """
+    from answer_model import MODEL, read_model
     from answers import record
+    from answers.journal import open_journal
+    from answers.recording import check_place, keep
 
     pinned = read_model(args.model) if args.model else MODEL
     kind = model_kind(args.api)
@@ -158,9 +159,10 @@ def run_record(args):
     if args.dry_run:
         sys.stdout.write(dump(record.shown(chosen, pinned["seeds"], partial(kind.request, pinned))))
         return 0
+    check_place(args.out)
     model = kind(pinned, args.host)
     record.tell_server(model)
-    with answer_journal.open_journal(args.out) as journal:
+    with open_journal(args.out) as journal:
         tasks = record.tasks_for(plan, model)
         wanted = record.tasks_for(chosen, model)
         try:
@@ -171,7 +173,7 @@ def run_record(args):
         if args.only:
             sys.stdout.write(dump({**counts, "missing": record.missing(tasks, journal)}))
             return 0
-        answer_journal.keep(args.out, record.finished(tasks, model, journal, sources))
+        keep(args.out, record.finished(tasks, model, journal, sources))
     sys.stdout.write(dump({"recording": str(args.out), **counts}))
     return 0
 
@@ -190,11 +192,10 @@ def model_kind(api):
 def lab_requests(cases_path, manifest_path):
     """(plan, what identifies it): the requests of the lab's strategies for a case set, counted by its tokenizer."""
     import strategies
+    from answers import record as answer_record
     from selection.cases import check_requests, load_cases
     from tokenizer import counter
     from tokens.manifest import MANIFEST
-
-    from answers import record as answer_record
 
     manifest_path = manifest_path or MANIFEST
     cases, count = load_cases(cases_path), counter(manifest_path)
@@ -205,10 +206,12 @@ def lab_requests(cases_path, manifest_path):
 
 
 def run_attribution(args):
-    """Tell for each fact whether it was in the request and in the answer."""
-    from selection.cases import load_cases
+    """Tell for each fact whether it was in the request and in the answer.
 
+    Run:  python answer_check.py attribution --report evaluation-result.json
+    """
     from answers import attribution
+    from selection.cases import load_cases
 
     recording, keys = read_both(args.recording, args.keys)
     report, cases = read_json(args.report), load_cases(args.cases)
@@ -219,7 +222,10 @@ def run_attribution(args):
 
 
 def run_compare(args):
-    """Compare two recordings of the same cases, strategies and seeds, pair by pair."""
+    """Compare two recordings of the same cases, strategies and seeds, pair by pair.
+
+    Run:  python answer_check.py compare answer-result.json answer-result.json
+    """
     from answers import compare as answer_compare
 
     (first, keys), (second, _) = (read_both(path, args.keys) for path in (args.a, args.b))
@@ -231,27 +237,22 @@ def run_compare(args):
     return 0
 
 
-def add_grading(parser, recording=True, command=True):
-    """The options of all that grades. A command's have no default: it would undo what was given before the command."""
-    suppress = argparse.SUPPRESS
+def add_grading(parser, recording=RECORDING, keys=KEYS, grader=1):
+    """Options shared by the grading commands. Subcommands use SUPPRESS, so as not to undo what stood before them."""
     if recording:
-        parser.add_argument("--recording", type=Path, default=suppress if command else RECORDING, metavar="FILE",
+        parser.add_argument("--recording", type=Path, default=recording, metavar="FILE",
                             help="recorded answers (default answer-result.json)")
-    parser.add_argument("--keys", type=Path, default=suppress if command else KEYS, metavar="FILE",
-                        help="patterns (default answer-keys.json)")
-    parser.add_argument("--grader", type=int, choices=sorted(GRADERS), default=suppress if command else 1,
+    parser.add_argument("--keys", type=Path, default=keys, metavar="FILE", help="patterns (default answer-keys.json)")
+    parser.add_argument("--grader", type=int, choices=sorted(GRADERS), default=grader,
                         help="version of the rule: 1 as published, 2 reads negations and corrections (default 1)")
 
 
-def add_record(commands):
-    """The command that records."""
-    parser = commands.add_parser("record", help="record answers from a local server", description=run_record.__doc__,
-                                 epilog="Example: python answer_check.py record --dry-run --only recent/held-latest")
+def add_record(parser):
+    """The options of recording."""
     parser.add_argument("--out", type=Path, default=RECORDING, metavar="FILE",
                         help="the recording; its journal is kept beside it (default answer-result.json)")
     parser.add_argument("--only", metavar="STRATEGY/CASE", help="fill the journal for one, and print what is missing")
-    parser.add_argument(
-        "--dry-run", action="store_true", help="print the requests with their token counts, ask nothing")
+    parser.add_argument("--dry-run", action="store_true", help="print the requests and their counts, ask nothing")
     parser.add_argument("--jobs", type=jobs, default=1, metavar="N", help=JOBS_HELP)
     parser.add_argument("--host", help="the server's address (default OLLAMA_HOST, else 127.0.0.1:11434)")
     parser.add_argument("--model", type=Path, metavar="FILE", help="a model block, as answer_model.py pin prints it")
@@ -259,25 +260,6 @@ def add_record(commands):
                         help="the server's interface; openai for llama.cpp's or vLLM's, never for an Ollama")
     parser.add_argument("--cases", type=Path, default=CASES, metavar="FILE", help="case set (default cases.json)")
     parser.add_argument("--tokenizer", type=Path, metavar="MANIFEST", help="manifest of another model's tokenizer")
-    parser.set_defaults(run=run_record)
-
-
-def add_readings(commands):
-    """The commands that read recordings beyond their grades."""
-    parser = commands.add_parser("attribution", help="was each fact sent, and was it answered?",
-                                 description=run_attribution.__doc__,
-                                 epilog="Example: python answer_check.py attribution --report evaluation-result.json")
-    parser.add_argument(
-        "--report", type=Path, required=True, metavar="FILE", help="evaluation report of the same requests")
-    parser.add_argument("--cases", type=Path, default=CASES, metavar="FILE", help="case set (default cases.json)")
-    add_grading(parser)
-    parser.set_defaults(run=run_attribution)
-    parser = commands.add_parser("compare", help="two recordings, pair by pair", description=run_compare.__doc__,
-                                 epilog="Example: python answer_check.py compare answer-result.json answer-result.json")
-    parser.add_argument("a", type=Path, help="a recording")
-    parser.add_argument("b", type=Path, help="another recording of the same cases, strategies and seeds")
-    add_grading(parser, recording=False)
-    parser.set_defaults(run=run_compare)
 
 
 def jobs(text):
@@ -289,12 +271,24 @@ def jobs(text):
 
 def parse_arguments(argv):
     """The arguments of one command; without one they are those of grading."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], epilog="Example: python answer_check.py")
-    add_grading(parser, command=False)
+    parser = make_parser(__doc__)
+    add_grading(parser)
     parser.set_defaults(run=run_grade)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    add_record(commands)
-    add_readings(commands)
+    made = {name: make_parser(run.__doc__, commands, name)
+            for name, run in (("record", run_record), ("attribution", run_attribution), ("compare", run_compare))}
+    add_record(made["record"])
+    made["record"].set_defaults(run=run_record)
+    made["attribution"].add_argument("--report", type=Path, required=True, metavar="FILE",
+                                     help="evaluation report of the same requests")
+    made["attribution"].add_argument("--cases", type=Path, default=CASES, metavar="FILE",
+                                     help="case set (default cases.json)")
+    add_grading(made["attribution"], *[argparse.SUPPRESS] * 3)
+    made["attribution"].set_defaults(run=run_attribution)
+    made["compare"].add_argument("a", type=Path, help="a recording")
+    made["compare"].add_argument("b", type=Path, help="another recording of the same cases, strategies and seeds")
+    add_grading(made["compare"], None, *[argparse.SUPPRESS] * 2)
+    made["compare"].set_defaults(run=run_compare)
     return parser.parse_args(argv)
 
 

@@ -16,17 +16,16 @@ answer  {"seed", "answer", "tool_calls", "done_reason", "prompt_tokens", "answer
         "thinking" where the model thought although it was told not to
 """
 
-import argparse
 import datetime
 import os
 import sys
 
 from answers.builds import bare_digest, check_shown, check_version, field, find_build, full_name, pinned_block
-from answers.exchange import ServerError, base_url, check_status, exchange, get_json
+from answers.exchange import BrokenReply, ServerError, base_url, check_status, exchange, get_json
 from answers.reply import read_stream
 from answers.server import Server, check_sizes, sampler_options
-
-from base.command import InputError, dump, read_json, run_command
+from base.command import InputError, dump, make_parser, read_json, run_command
+from base.shapes import misfit
 
 MODEL = {
     "checked_on": "2026-10-20",
@@ -43,6 +42,10 @@ MODEL = {
     "seeds": [1, 2, 3, 4, 5],
 }
 DEFAULT_HOST = "127.0.0.1:11434"
+BLOCK = {"ollama_tag": lambda tag: isinstance(tag, str) and tag != "", "options": dict,
+         "seeds": lambda seeds: isinstance(seeds, list) and len(seeds) > 0, "served_model?": str}
+
+
 class AnswerModel(Server):
     """A server that holds exactly the pinned build. Making one refuses, before any request for an answer, all others.
 
@@ -55,8 +58,8 @@ class AnswerModel(Server):
         super().__init__(model, host, **options)
 
     def address(self, host):
-        """The server's URL: the caller's address before the environment's."""
-        return base_url(host or os.environ.get("OLLAMA_HOST", "").strip() or DEFAULT_HOST)
+        """The server's URL."""
+        return server_url(host)
 
     def identify(self):
         """{"version", "digest"} as the server gives them now, or ServerError for another build than the pinned one."""
@@ -100,8 +103,10 @@ class AnswerModel(Server):
     def send(self, body):
         """The answer that the server gives to one request, or BrokenReply."""
         url = f"{self.url}/api/chat"
-        status, data, _ = exchange("POST", url, body, *self.times)
+        status, data, fault = exchange("POST", url, body, *self.times)
         check_status(status, data, url)
+        if fault == "too_large":
+            raise BrokenReply(fault, data.decode("utf-8", "replace"))
         return read_stream(data, body["options"]["seed"], body["options"]["num_predict"])
 
     def running(self):
@@ -115,14 +120,11 @@ class AnswerModel(Server):
 def read_model(path):
     """The model block in a file, or InputError for one that `AnswerModel` could not use."""
     model = read_json(path)
-    if not isinstance(model, dict):
-        raise InputError(f"{path}: no model block; `python answer_model.py pin TAG` prints one")
-    for name, kind in (("ollama_tag", str), ("options", dict), ("seeds", list)):
-        if not isinstance(model.get(name), kind) or not model[name] and name != "options":
-            raise InputError(f"{path}: {name} is missing or no {kind.__name__}; `answer_model.py pin` prints a block")
-    if any(type(seed) is not int or seed < 0 for seed in model["seeds"]) or len(set(model["seeds"])) < len(
-        model["seeds"]
-    ):
+    if problem := misfit(model, BLOCK, "it"):
+        raise InputError(f"{path}: no model block: {problem}; `python answer_model.py pin TAG` prints one")
+    dump(model)  # no recording could hold half of a surrogate pair
+    wrong = any(type(seed) is not int or seed < 0 for seed in model["seeds"])
+    if wrong or len(set(model["seeds"])) < len(model["seeds"]):
         raise InputError(f"{path}: seeds {model['seeds']} are not different whole numbers from 0 on; correct them")
     if model.get("think") is not False:
         raise InputError(f"{path}: think has to be false; this lab asks without thinking")
@@ -130,18 +132,24 @@ def read_model(path):
     return model
 
 
+def server_url(host):
+    """The server's URL: the caller's address before the environment's."""
+    return base_url(host or os.environ.get("OLLAMA_HOST", "").strip() or DEFAULT_HOST)
+
+
 def main(argv=None):
-    example = "Example: python answer_model.py pin gemma4:e2b > model.local.json"
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], epilog=example)
+    """Print a model block for a build that the server has.
+
+    Run:  python answer_model.py pin gemma4:e2b > model.local.json
+    """
+    parser = make_parser(__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    pin = commands.add_parser("pin", help="print a model block for a build that the server has", epilog=example)
+    pin = make_parser(main.__doc__, commands, "pin")
     pin.add_argument("tag", help="a model's name as `ollama list` shows it")
     pin.add_argument("--host", help="the server's address (default OLLAMA_HOST, else 127.0.0.1:11434)")
     args = parser.parse_args(argv)
-    url = base_url(args.host or os.environ.get("OLLAMA_HOST", "").strip() or DEFAULT_HOST)
-    block = {"checked_on": datetime.date.today().isoformat(), **pinned_block(url, args.tag)}
-    asked = {name: MODEL[name] for name in ("options", "think", "trials", "seeds")}
-    sys.stdout.write(dump({**block, **asked}))
+    block = {"checked_on": datetime.date.today().isoformat(), **pinned_block(server_url(args.host), args.tag)}
+    sys.stdout.write(dump({**block, **{name: MODEL[name] for name in ("options", "think", "trials", "seeds")}}))
     return 0
 
 

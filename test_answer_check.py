@@ -14,9 +14,8 @@ from pathlib import Path
 
 import answer_check
 import answer_model
-from answers.journal import read_recording
 from answers.keys import check_covered, read_keys
-
+from answers.recording import read_recording
 from base.command import InputError
 
 HERE = Path(__file__).parent
@@ -153,12 +152,12 @@ class Refusals(unittest.TestCase):
     def test_a_recording_of_another_shape(self):
         first = RECORDING["answers"]["recent"]["held-latest"]
         self.refused(lambda d: d.pop("model"), "no recording")
-        self.refused(lambda d: d["answers"].clear(), "holds no answers")
-        self.refused(lambda d: d["answers"]["notes"].clear(), "has no answers")
+        self.refused(lambda d: d["answers"].clear(), "it.answers is empty")
+        self.refused(lambda d: d["answers"]["notes"].clear(), "it.answers.notes is empty")
         self.refused(lambda d: d["answers"]["notes"].pop("held-buried"), "other cases or seeds")
         self.refused(lambda d: d["answers"]["notes"]["held-buried"].pop(), "other cases or seeds")
         self.refused(lambda d: d["answers"]["recent"]["held-latest"].append(first[0]), "seed of its own")
-        self.refused(lambda d: d["answers"]["recent"]["held-latest"].clear(), "no answers")
+        self.refused(lambda d: d["answers"]["recent"]["held-latest"].clear(), "recent/held-latest: answers are missing")
         for field, wrong in (("answer", None), ("prompt_tokens", True), ("tool_calls", {}), ("done_reason", 3)):
             with self.subTest(field):
                 self.refused(lambda d: d["answers"]["recent"]["held-latest"][0].update({field: wrong}), field)
@@ -171,7 +170,7 @@ class Refusals(unittest.TestCase):
         for recorded in ([], {"requests": []}, {"requests": {"recent": 3}},
                          {"requests": {"recent": {"held-latest": 62}}}):
             with self.subTest(recorded):
-                self.refused(lambda d: d.update(recorded=recorded), "is not an object of strategies")
+                self.refused(lambda d: d.update(recorded=recorded), r"no recording: it\.recorded")
 
     def test_options_before_a_command_are_not_forgotten(self):
         args = answer_check.parse_arguments(["--grader", "2", "attribution", "--report", "r.json"])

@@ -10,10 +10,13 @@ can tell, and another is refused. The nth must pattern belongs to the nth fact.
 Does not grade whole answers (answer_check.py), select or count.
 """
 
-from base.turns import fact_text
-
+import strategies
+from answers.recording import json_hash, same_as_recorded, sent_request
 from answers.reply import incomplete_kind
-from base.command import InputError, NotComparable
+from base.command import InputError, NotComparable, file_hash
+from base.shapes import FACT, Each, misfit
+from base.shown import columns, one_line
+from base.turns import fact_text
 
 OUTCOMES = {
     (True, True): "used",
@@ -27,8 +30,10 @@ STALE_OUTCOMES = {
     (False, False): "neither",
     (False, True): "given_without",
 }
-ROW_TYPES = {"case": str, "input_tokens": int, "required_total": int, "missing": list, "stale_included": list}
+ROW = {"case": str, "input_tokens": int, "required_total": int, "missing": [FACT], "stale_included": [FACT],
+       "turns": [int], "notes": int}
 HASHES = ("case_set_sha256", "strategies_sha256", "tokenizer_manifest_sha256")
+SAME_REQUESTS = "the hash of every request, made again from the report"
 SAME_HASHES = "the hashes of case set, strategies and tokenizer manifest, and the prompt tokens of every request"
 SAME_TOKENS = ("equal prompt tokens for every strategy and case, for the recording holds no request hashes: likely the"
                " same requests, not proved")
@@ -36,18 +41,17 @@ SAME_TOKENS = ("equal prompt tokens for every strategy and case, for the recordi
 
 def rows_of(report):
     """{(strategy, case id): row} of an evaluation report, less the rows of selectors that failed."""
-    by_strategy = report.get("cases") if isinstance(report, dict) else None
-    if not isinstance(by_strategy, dict):
+    if misfit(report, {"cases": Each(object)}):
         raise NotComparable("the report has no level 'cases' (a sweep over budgets?); make one with python evaluate.py")
-    found = {}
-    for strategy, rows in by_strategy.items():
-        for row in rows if isinstance(rows, list) else [None]:
+    rows = {}
+    for strategy, listed in report["cases"].items():
+        for row in listed if isinstance(listed, list) else [listed]:
             if isinstance(row, dict) and "error" in row:
                 continue
-            if not isinstance(row, dict) or any(type(row.get(name)) is not kind for name, kind in ROW_TYPES.items()):
-                raise InputError(f"the report has a broken row of {strategy}; make one with python evaluate.py")
-            found[strategy, row["case"]] = row
-    return found
+            if problem := misfit(row, ROW, "it"):
+                raise InputError(f"the report has a broken row of {strategy}: {problem}; run python evaluate.py again")
+            rows[strategy, row["case"]] = row
+    return rows
 
 
 def check_same_requests(recording, report, cases):
@@ -55,12 +59,13 @@ def check_same_requests(recording, report, cases):
 
     `cases` is {case id: case}.
     """
-    rows, recorded = rows_of(report), recording.get("recorded") or {}
+    rows, recorded = rows_of(report), recording.get("recorded", {})
     for name in HASHES:
         if name in recorded and recorded[name] != report.get(name):
             raise NotComparable(
                 f"the report is about other requests: its {name} is {report.get(name)} and the recording's"
                 f" {recorded[name]}; run python evaluate.py on what was recorded")
+    proved = report.get("strategies_sha256") == file_hash(strategies.__file__)  # else no request can be made again
     for strategy, answered in recording["answers"].items():
         for case, entries in answered.items():
             where, row = f"{strategy}/{case}", rows.get((strategy, case))
@@ -72,7 +77,26 @@ def check_same_requests(recording, report, cases):
                     raise NotComparable(f"the report is about other requests: {where} costs {row['input_tokens']}"
                                         f" tokens there and {entry['prompt_tokens']} in the recording")
             check_facts(row, cases.get(case), where)
+            sent = sent_request(recording, strategy, case).get("messages_sha256")
+            proved = proved and sent is not None
+            if proved and json_hash(request_of(row, cases[case])) != sent:
+                raise NotComparable(f"the report is about other requests: {where} is not what was sent, by its hash;"
+                                    " give the report and the cases of the recording")
+    if proved:
+        return SAME_REQUESTS
     return SAME_HASHES if all(name in recorded for name in HASHES) else SAME_TOKENS
+
+
+def rows_answered(recording):
+    """(strategy, case id) of everything that was answered."""
+    return [(strategy, case) for strategy, answered in recording["answers"].items() for case in answered]
+
+
+def request_of(row, case):
+    """The messages that a report's row is about: its turns, and the newest notes of the turns that it left out."""
+    lines = strategies.note_lines(case["history"], strategies.CUES)
+    candidates = [line for turn, found in enumerate(lines) if turn not in row["turns"] for line in found]
+    return strategies.render(case, row["turns"], candidates[len(candidates) - row["notes"] :])
 
 
 def check_facts(row, case, where):
@@ -81,6 +105,7 @@ def check_facts(row, case, where):
         raise NotComparable(f"{where}: the case set has no such case; give the set that was evaluated with --cases")
     known = all(fact in case["required"] for fact in row["missing"])
     known = known and all(fact in case["stale"] for fact in row["stale_included"])
+    known = known and all(0 <= turn < len(case["history"]) for turn in row["turns"])
     if not known or len(case["required"]) != row["required_total"]:
         raise NotComparable(
             f"{where}: the report's facts are not those of the case set; give the set that was evaluated with --cases")
@@ -92,16 +117,16 @@ def attribute(recording, report, cases, keys, grader, version=1):
     grader: (facts given, stale as current, says missing) of that version.
     """
     by_id = {case["id"]: case for case in cases}
-    result = {"same_requests_by": check_same_requests(recording, report, by_id)}
+    result = {"same_requests_by": check_same_requests(recording, report, by_id),
+              "answers_as_recorded": same_as_recorded(recording)}
     if version != 1:
         result["grader"] = version
     rows = rows_of(report)
     for kind in ("required", "stale"):
         facts = [
-            found
-            for strategy, answered in recording["answers"].items()
-            for case, entries in answered.items()
-            for found in attribute_case(kind, strategy, by_id[case], rows[strategy, case], entries, keys[case], grader)]
+            fact for strategy, case in rows_answered(recording)
+            for fact in attribute_case(kind, strategy, by_id[case], rows[strategy, case],
+                                       recording["answers"][strategy][case], keys[case], grader)]
         names = outcome_names(kind)
         result[kind] = {
             "summary": {
@@ -143,18 +168,16 @@ def outcome(kind, sent, entry, key, place, grader):
 def table(result):
     """The attribution as lines of text for a person."""
     lines = [
-        f"same requests: {result['same_requests_by']}",
+        f"same requests: {result['same_requests_by']}", f"answers as recorded: {result['answers_as_recorded']}",
         "sent: the fact was in the request; answered: the answer states it; the figures count one fact in one answer"]
     for kind in ("required", "stale"):
         names = outcome_names(kind)
-        lines += ["", f"{kind} facts, answers by outcome"]
-        lines.append(f"{'strategy':<10}" + "".join(f"{name.replace('_', ' '):>{len(name) + 2}}" for name in names))
-        for strategy, counts in result[kind]["summary"].items():
-            lines.append(f"{strategy:<10}" + "".join(f"{counts[name]:>{len(name) + 2}}" for name in names))
-        for name in names[1:] if kind == "required" else [n for n in names if n != "neither"]:
-            found = [f for f in result[kind]["facts"] if f["answers"][name]]
-            for fact in found:
-                total = sum(fact["answers"].values())
-                lines.append(f"  {name.replace('_', ' ')}: {fact['strategy']}/{fact['case']}: {fact['fact']!r}"
-                             f" ({fact['answers'][name]} of {total})")
+        rows = [["strategy", *(name.replace("_", " ") for name in names)]]
+        rows += [[strategy, *(counts[name] for name in names)] for strategy, counts in result[kind]["summary"].items()]
+        lines += ["", f"{kind} facts, answers by outcome", *columns(rows, right=range(1, len(rows[0])))]
+        for name in names:
+            if name not in ("used", "neither"):
+                lines += [f"  {name.replace('_', ' ')}: {fact['strategy']}/{fact['case']}: "
+                          f"{one_line(fact['fact'], 80)!r} ({fact['answers'][name]} of {sum(fact['answers'].values())})"
+                          for fact in result[kind]["facts"] if fact["answers"][name]]
     return "\n".join(lines)

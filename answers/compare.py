@@ -6,7 +6,7 @@ Lists each discordant pair (one passed, the other failed), tests the difference 
 cases, and shows how often the seeds of one recording agree among themselves: a difference within that is noise.
 Pairs in which one answer is incomplete are counted apart and listed, never taken for a fail.
 
-Does not grade (answer_grade.py does).
+Does not grade (answer_check.py does).
 
 sign-flip test  under "no difference" the sign of each case's difference is a coin toss; p is the share of all sign
                 patterns whose sum is at least as far from zero as the one seen (two-sided, R. A. Fisher 1935)
@@ -15,34 +15,36 @@ sign-flip test  under "no difference" the sign of each case's difference is a co
 from collections import Counter
 from itertools import combinations
 
+from answers.recording import sent_request
 from base.command import NotComparable
+from base.shown import columns
+
+
+def seeds_of(recording):
+    """{(strategy, case id): seeds} of a recording."""
+    return {(strategy, case): sorted(entry["seed"] for entry in entries)
+            for strategy, cases in recording["answers"].items() for case, entries in cases.items()}
 
 
 def check_paired(first, second):
     """NotComparable unless both recordings have the same strategies, cases and seeds."""
-    shapes = [{(strategy, case): [entry["seed"] for entry in entries]
-               for strategy, cases in recording["answers"].items()
-               for case, entries in cases.items()}
-              for recording in (first, second)]
-    for place in sorted(set(shapes[0]) | set(shapes[1])):
-        seeds = [shape.get(place) for shape in shapes]
-        if None in seeds or sorted(seeds[0]) != sorted(seeds[1]):
-            told = ["no answers" if found is None else f"seeds {found}" for found in seeds]
+    one, other = seeds_of(first), seeds_of(second)
+    for place in sorted(one.keys() | other.keys()):
+        if one.get(place) != other.get(place):
+            told = [f"seeds {side[place]}" if place in side else "no answers" for side in (one, other)]
             raise NotComparable(
                 f"{'/'.join(place)}: the first has {told[0]}, the second {told[1]}; record the same requests")
 
 
 def pairs(recording, other, verdicts, other_verdicts):
     """One dict for each strategy, case and seed: the grades of both."""
-    found = []
-    for strategy, cases in recording["answers"].items():
-        for case, entries in cases.items():
-            second = {
-                e["seed"]: v["grade"] for e, v in zip(other["answers"][strategy][case], other_verdicts[strategy][case])}
-            for entry, verdict in zip(entries, verdicts[strategy][case]):
-                found.append({"strategy": strategy, "case": case, "seed": entry["seed"], "a": verdict["grade"],
-                              "b": second[entry["seed"]]})
-    return found
+    paired = []
+    for strategy, case in seeds_of(recording):
+        graded = [{entry["seed"]: verdict["grade"] for entry, verdict in zip(side["answers"][strategy][case], row)}
+                  for side, row in ((recording, verdicts[strategy][case]), (other, other_verdicts[strategy][case]))]
+        paired += [{"strategy": strategy, "case": case, "seed": seed, "a": grade, "b": graded[1][seed]}
+                   for seed, grade in graded[0].items()]
+    return paired
 
 
 def sign_flip(differences):
@@ -113,27 +115,29 @@ def compare(first, second, verdicts, other_verdicts):
 
 def same_requests(first, second):
     """True or False by the hashes of the requests; None where a recording holds none."""
-    requests = [recording.get("recorded", {}).get("requests") for recording in (first, second)]
-    return None if None in requests else requests[0] == requests[1]
+    hashes = [[sent_request(recording, *place).get("messages_sha256") for place in sorted(seeds_of(recording))]
+              for recording in (first, second)]
+    return None if None in [*hashes[0], *hashes[1]] else hashes[0] == hashes[1]
 
 
 def table(result):
     """The comparison as lines of text for a person."""
     head = ("pairs", "passed_a", "passed_b", "only_a", "only_b", "incomplete_pairs")
-    lines = [f"{'strategy':<10}" + "".join(f"{name.replace('_', ' '):>{len(name) + 2}}" for name in head) + "       p"]
+    rows = [["strategy", *(name.replace("_", " ") for name in head), "p"]]
     for name, figures in {**result["strategies"], "all": result["all"]}.items():
         p = "-" if figures["p"] is None else f"{figures['p']:.3f}"
-        lines.append(f"{name:<10}" + "".join(f"{figures[field]:>{len(field) + 2}}" for field in head) + f"{p:>8}")
+        rows.append([name, *(figures[field] for field in head), p])
+    lines = columns(rows, right=range(1, len(rows[0])))
     cases = len(result["all"]["difference_by_case"])
     lines.append(f"sign-flip test over {cases} cases: no p can be under {result['all']['smallest_p_possible']:.2g}")
-    for side, found in result["agreement_among_seeds"].items():
-        lines.append(f"seeds of {side} agree in {found['agree']} of {found['seed_pairs']} pairs of one request")
+    for side, agreed in result["agreement_among_seeds"].items():
+        lines.append(f"seeds of {side} agree in {agreed['agree']} of {agreed['seed_pairs']} pairs of one request")
     between = result["agreement_between"]
     lines.append(f"a and b agree in {between['agree']} of {between['pairs']} pairs")
     if result["same_requests"] is None:
         lines.append("a recording without request hashes: whether both answered the same requests is not known")
     elif not result["same_requests"]:
         lines.append("the requests differ: this compares strategies or cases as well as answers")
-    lines += [f"  discordant: {pair['strategy']}/{pair['case']} seed {pair['seed']}: a {pair['a']}, b {pair['b']}"
-              for pair in result["discordant"]]
-    return "\n".join(lines)
+    return "\n".join(lines + [
+        f"  discordant: {pair['strategy']}/{pair['case']} seed {pair['seed']}: a {pair['a']}, b {pair['b']}"
+        for pair in result["discordant"]])

@@ -8,11 +8,16 @@ Unavailable   no answer this time (time-out, refused connection, 429, 500, 503 a
 BrokenReply   a reply came with status 200 and is no answer; `kind` names how, `raw` is what came
 """
 
+import contextlib
 import ipaddress
+import json
+import socket
+import threading
 import time
 from urllib.parse import urlsplit
 
-from base.command import InputError, parse_json
+from base.command import InputError, as_text, parse_json
+from base.shown import one_line
 
 CONNECT_S = 5
 LOOK_S = 30  # for the small questions: version, tags
@@ -80,35 +85,85 @@ def is_loopback(url):
 
 
 def exchange(method, url, body=None, first_s=LOOK_S, idle_s=LOOK_S, total_s=LOOK_S):
-    """(status, body as bytes, whether it came whole). Unavailable where no status came at all or time ran out.
+    """(status, body as bytes, what is wrong with the body: None, "stopped_stream" or "too_large").
 
-    `first_s` seconds to the head of the reply, `idle_s` between two parts of it, `total_s` in all.
+    `first_s` seconds to the head of the reply, `idle_s` between two parts of it, `total_s` for everything from the
+    connection to the last trailer. Unavailable where no status came at all or time ran out.
     """
     import requests  # here, since grading needs no network
+    from urllib3.exceptions import HTTPError
 
-    end = time.monotonic() + total_s
+    sockets, end = [], time.monotonic() + total_s
+    timer = threading.Timer(total_s, hang_up, [sockets])
+    timer.daemon = True
+    timer.start()
     try:
         with requests.Session() as session:
             session.trust_env = not is_loopback(url)
-            session.headers.update({"Accept-Encoding": "identity"})
+            session.get_redirect_target = lambda reply: None  # not followed, so not read either: it may be broken
+            session.headers.update({"Accept-Encoding": "identity"})  # a compressed body could fill the memory
+            for scheme in ("http://", "https://"):
+                session.mount(scheme, adapter(sockets))
             options = {"json": body, "stream": True, "allow_redirects": False, "timeout": (CONNECT_S, first_s)}
             with session.request(method, url, **options) as reply:
-                set_idle_time(reply, idle_s)
-                return reply.status_code, *read_body(reply, url, end)
+                sockets[-1].settimeout(idle_s)  # requests has one limit, and the first part waits for a model's load
+                data, fault = read_body(reply)
+                problem = None
     except requests.exceptions.Timeout:
-        raise Unavailable(f"{url}: no reply in time; is the server busy or the address wrong?") from None
+        problem = Unavailable(f"{url}: no reply in time; is the server busy or the address wrong?")
     except requests.exceptions.ConnectionError:
-        raise Unavailable(
-            f"{url}: cannot connect, or the connection broke; start the server or name another with --host") from None
-    except requests.exceptions.RequestException as error:
-        raise ServerError(f"{url}: {type(error).__name__}; check the address") from None
+        problem = Unavailable(f"{url}: cannot connect, or the connection broke; start the server or name another with"
+                              " --host")
+    except TimeoutError:
+        problem = Unavailable(f"{url}: the reply stalled; is the server busy?")
+    except (OSError, HTTPError, ValueError) as error:  # requests' own are OSErrors; ValueError: a head that is no text
+        problem = ServerError(f"{url}: {type(error).__name__}; check the address")
+    finally:
+        timer.cancel()
+    if time.monotonic() > end:
+        problem = Unavailable(f"{url}: the reply took too long in all; is the machine overloaded?")
+    if problem:
+        raise problem
+    return reply.status_code, data, fault
 
 
-def read_body(reply, url, end):
-    """(bytes, whether they are the whole body) of a reply whose head is there, read until the moment `end`.
+def adapter(sockets):
+    """requests' adapter that adds each socket it opens to `sockets`: only closing them ends a read that goes on.
 
-    By read1, which hands over what is there: what came before a break is kept to the byte. A body that is packed,
-    which was not asked for, is not unpacked: MAX_BODY bytes of it could fill the memory.
+    A server can send "100 Continue", a byte of a head or a trailer just often enough that no time-out comes.
+    """
+    from requests.adapters import HTTPAdapter
+
+    class Adapter(HTTPAdapter):
+        def get_connection_with_tls_context(self, *args, **kwargs):
+            pool = super().get_connection_with_tls_context(*args, **kwargs)
+
+            class Connection(pool.ConnectionCls):
+                def _new_conn(self):
+                    sockets.append(super()._new_conn())
+                    return sockets[-1]
+
+                def connect(self):
+                    super().connect()
+                    sockets.append(self.sock)  # another one where TLS was put over the first
+
+            pool.ConnectionCls = Connection
+            return pool
+
+    return Adapter()
+
+
+def hang_up(sockets):
+    """End whatever another thread reads from these sockets."""
+    for found in sockets:
+        with contextlib.suppress(OSError):  # closed, or taken over by TLS
+            socket.socket.shutdown(found, socket.SHUT_RDWR)
+
+
+def read_body(reply):
+    """(bytes, None, "stopped_stream" or "too_large") of a reply whose head is there.
+
+    By read1, which hands over what is there: what came before a break is kept to the byte.
     """
     from urllib3.exceptions import HTTPError, ReadTimeoutError
 
@@ -117,38 +172,37 @@ def read_body(reply, url, end):
         while part := reply.raw.read1(16384, decode_content=False):
             data += part
             if len(data) > MAX_BODY:
-                raise BrokenReply("too_large", data[:MAX_BODY].decode("utf-8", "replace"))
-            if time.monotonic() > end:
-                raise Unavailable(f"{url}: the reply took too long in all; is the machine overloaded?")
+                return bytes(data[:MAX_BODY]), "too_large"
     except ReadTimeoutError:
-        raise Unavailable(f"{url}: the reply stalled; is the server busy?") from None
+        raise TimeoutError from None
     except HTTPError:
-        return bytes(data), False
-    return bytes(data), True
-
-
-def set_idle_time(reply, idle_s):
-    """From the head of a reply on, wait `idle_s` seconds for each further part.
-
-    requests has one limit for both, and a server that loads a model needs a longer one before the first part.
-    """
-    connection = getattr(reply.raw, "_connection", None)
-    if getattr(connection, "sock", None) is not None:
-        connection.sock.settimeout(idle_s)
+        return bytes(data), "stopped_stream"
+    return bytes(data), None
 
 
 def get_json(url, body=None, missing=None):
     """The JSON object at a URL (GET, or POST with a body), or ServerError; `missing` for a path that is not there."""
-    status, data, whole = exchange("GET" if body is None else "POST", url, body)
+    status, data, fault = exchange("GET" if body is None else "POST", url, body)
     if status == 404 and missing is not None and not error_text(data):
         return missing
     check_status(status, data, url)
-    if not whole:
+    if fault == "stopped_stream":
         raise Unavailable(f"{url}: the connection broke in mid-reply; is the server restarting?")
-    value = strict(data, url)
+    if fault:
+        raise ServerError(f"{url}: the reply is over {MAX_BODY} bytes; is this the address of a model's server?")
+    try:
+        value = parsed(data, url)
+    except InputError as error:
+        raise ServerError(f"{error}: is this the address of a model's server?") from None
     if not isinstance(value, dict):
         raise ServerError(f"{url}: not the reply of a model's server; check the address")
     return value
+
+
+def parsed(data, where):
+    """The JSON value of some bytes, or InputError. Half of a surrogate pair becomes "?": no recording could hold it."""
+    value = parse_json(as_text(data, where), where)
+    return json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
 
 
 def check_status(status, data, url):
@@ -163,22 +217,12 @@ def check_status(status, data, url):
 def error_text(data):
     """The text of a JSON error body, shortened to one line, or None."""
     try:
-        error = parse_json(data.decode("utf-8"), "error")["error"]
-    except (InputError, UnicodeDecodeError, KeyError, TypeError):
+        error = parsed(data, "error")["error"]
+    except (InputError, KeyError, TypeError):
         return None
     if isinstance(error, dict):
         error = error.get("message", error)
-    return " ".join(str(error).split())[:300]
-
-
-def strict(data, where):
-    """The JSON value of a whole body, or ServerError for one that is no strict UTF-8 JSON (an HTML page, say)."""
-    try:
-        return parse_json(data.decode("utf-8"), where)
-    except UnicodeDecodeError:
-        raise ServerError(f"{where}: the reply is not UTF-8; check the address") from None
-    except InputError as error:
-        raise ServerError(f"{error}: is this the address of a model's server?") from None
+    return one_line(error, 300)
 
 
 def patient(call, wait, waits=WAITS_S):

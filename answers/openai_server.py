@@ -11,10 +11,10 @@ Does not retry or check before and after (Server.ask does, for both kinds).
 
 import json
 
-from answers.exchange import BrokenReply, ServerError, base_url, check_status, exchange, get_json
+from answers.exchange import BrokenReply, ServerError, base_url, check_status, exchange, get_json, parsed
 from answers.reply import read_completion
 from answers.server import Server, check_sizes, sampler_options
-from base.command import InputError, parse_json
+from base.command import InputError
 
 UNVERIFIED = ("weights", "context length of the request", "chat template but for its token count",
               "sampler options taken")
@@ -78,10 +78,10 @@ class OpenAIModel(Server):
     def send(self, body):
         """The answer that the server gives to one request, or BrokenReply."""
         url = f"{self.url}/v1/chat/completions"
-        status, data, whole = exchange("POST", url, body, *self.times)
+        status, data, fault = exchange("POST", url, body, *self.times)
         check_status(status, data, url)
-        if not whole:
-            raise BrokenReply("stopped_stream", data.decode("utf-8", "replace"))
+        if fault:
+            raise BrokenReply(fault, data.decode("utf-8", "replace"))
         return read_completion(data, body["seed"], body["max_tokens"])
 
     def running(self):
@@ -108,8 +108,8 @@ def look(url):
     """The JSON object at a path that a server may lack: then {}."""
     status, data, _ = exchange("GET", url)
     try:
-        found = parse_json(data.decode("utf-8"), url) if status == 200 else {}
-    except (InputError, UnicodeDecodeError):
+        found = parsed(data, url) if status == 200 else {}
+    except InputError:
         return {}
     return found if isinstance(found, dict) else {}
 

@@ -7,29 +7,24 @@ from the journal alone, in the order of the plan, so a run that was killed often
 not. A reply that is no answer is kept aside and asked for once more, then entered as incomplete. A prompt that the
 server counts otherwise than we do ends the run: what came answers another request than the one that was made.
 
-Does not speak to a server (answer_model.py) or grade (answer_grade.py).
+Does not speak to a server (answer_model.py) or grade (answer_check.py).
 
 planned  {"strategy", "case", "messages", "input_tokens", "num_ctx", "num_predict"}; counts in tokens
 task     {"key": journal key, "body": exact request, "planned": planned}
 """
 
-import hashlib
-import json
 import sys
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from functools import partial
 
 from answers.builds import CHECKED_VERSIONS
-from answers.exchange import BrokenReply, ServerError, patient
+from answers.exchange import ServerError, patient
+from answers.recording import json_hash
 from answers.reply import incomplete_kind
-from answers.server import ServerChanged, sampler_options
+from answers.server import CountMismatch, sampler_options
 from base.command import InputError, progress
-
-BROKEN_TRIES = 2  # with the same seed the same fault is likely: once more, and no further
-BROKEN_WAIT_S = 2
-
-
-class CountMismatch(InputError):
-    """The server's count of a prompt is not ours: it was cut, or another template wrote it."""
+from base.shown import one_line
 
 
 def plan_requests(cases, strategies, count):
@@ -81,35 +76,17 @@ def tasks_for(plan, model):
     tasks = []
     for planned, seed, body in bodies(plan, model.model["seeds"], model.body):
         asked = {"api": model.api, **model.identity, "body": body}
-        key = (planned["strategy"], planned["case"], seed, sha256(json.dumps(asked, sort_keys=True)))
+        key = (planned["strategy"], planned["case"], seed, json_hash(asked))
         tasks.append({"key": key, "body": body, "planned": planned})
     return tasks
 
 
-def sha256(text):
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
 def ask_one(task, model, journal):
     """Put the answer to one task into the journal, whole or named as incomplete; what came and is neither, aside."""
-    for number in range(BROKEN_TRIES):
-        if number:
-            model.wait(BROKEN_WAIT_S)
-        try:
-            entry = model.ask(task["body"])
-        except BrokenReply as error:
-            journal.set_aside(task["key"], error.kind, raw=error.raw)
-            kind = error.kind
-            continue
-        except ServerChanged as error:
-            if error.came:
-                journal.set_aside(task["key"], error.why, **error.came)
-            raise
-        if entry["prompt_tokens"] != task["planned"]["input_tokens"]:
-            journal.set_aside(task["key"], "count_mismatch", entry=entry)
-            raise CountMismatch(mismatch_text(task, entry, journal.path))
-        return journal.add_answer(task["key"], entry)
-    return journal.add_answer(task["key"], {"seed": task["key"][2], "incomplete": kind})
+    strategy, case, seed, _ = task["key"]
+    aside = partial(journal.set_aside, task["key"])
+    where = f"{journal.path}: {strategy}/{case} seed {seed}"
+    journal.add_answer(task["key"], model.ask_whole(task["body"], seed, task["planned"]["input_tokens"], where, aside))
 
 
 def kept(task, journal):
@@ -123,23 +100,12 @@ def kept(task, journal):
     return entry
 
 
-def mismatch_text(task, entry, path):
-    """One line on a count that is not ours."""
-    strategy, case, seed, _ = task["key"]
-    sent, counted = task["planned"]["input_tokens"], entry["prompt_tokens"]
-    cause = "the prompt was cut" if counted < sent else "another template or a system text was put in"
-    return (f"{strategy}/{case} seed {seed}: count_mismatch: the server counted {counted} prompt tokens and we {sent}"
-            f" ({counted - sent:+d}): {cause}; the answer is kept aside in {path} and never graded; the run ends here")
-
-
 def tell_server(model):
     """Say on standard error what of a server nobody has checked, or nothing can."""
     version = model.identity["version"]
     if model.api == "ollama" and version not in CHECKED_VERSIONS:
-        print(
-            f"Ollama {version} is not one of the versions that were checked ({', '.join(CHECKED_VERSIONS)}); the token"
-            " counts of each answer still are",
-            file=sys.stderr)
+        print(f"Ollama {one_line(version, 60)} is not one of the versions that were checked"
+              f" ({', '.join(CHECKED_VERSIONS)}); the token counts of each answer still are", file=sys.stderr)
     if model.unverified:
         print(f"not verified on this server: {', '.join(model.unverified)}", file=sys.stderr)
 
@@ -177,8 +143,8 @@ def check_runner(tasks, model):
         raise ServerError(f"{model.url}: the model was loaded with {context} tokens of context and {needed} are needed;"
                           " unload it, or raise the server's limit")
     if others:
-        told = f"also loaded there: {', '.join(others)}; another user's requests can reload the model"
-        print(told, file=sys.stderr)
+        names = one_line(", ".join(others), 300)
+        print(f"also loaded there: {names}; another user's requests can reload the model", file=sys.stderr)
 
 
 def missing(tasks, journal):
@@ -194,14 +160,15 @@ def finished(tasks, model, journal, sources):
     answers, requests = {}, {}
     for task in tasks:
         strategy, case, _, _ = task["key"]
-        planned = task["planned"]
-        answers.setdefault(strategy, {}).setdefault(case, []).append(kept(task, journal))
-        requests.setdefault(strategy, {})[case] = {
-            "messages_sha256": sha256(json.dumps(planned["messages"], sort_keys=True)),
-            "input_tokens": planned["input_tokens"], "num_ctx": planned["num_ctx"],
-            "num_predict": planned["num_predict"]}
+        planned, entry = task["planned"], kept(task, journal)
+        answers.setdefault(strategy, {}).setdefault(case, []).append(entry)
+        sent = requests.setdefault(strategy, {}).setdefault(case, {
+            "messages_sha256": json_hash(planned["messages"]),
+            **{name: planned[name] for name in ("input_tokens", "num_ctx", "num_predict")}, "entries_sha256": []})
+        sent["entries_sha256"].append(json_hash(entry))
     recorded = {"api": model.api, **model.identity, "build": model.facts, "unverified": list(model.unverified),
-                "options": sampler_options(model.model["options"]), **sources, "requests": requests}
+                "options": sampler_options(model.model["options"]), **sources, "requests": requests,
+                "answers_sha256": json_hash(answers)}
     return {"model": model.block, "answers": answers, "recorded": recorded}
 
 
@@ -212,8 +179,9 @@ def tell(tasks, journal):
     aside = [line["why"]
              for line in journal.asides
              if (line["strategy"], line["case"], line["seed"], line["request"]) in keys]
-    counts = {"answers": len(entries), "incomplete": tally(kind for kind in map(incomplete_kind, entries) if kind),
-              "set_aside": tally(aside)}
+    incomplete = [kind for kind in map(incomplete_kind, entries) if kind]
+    counts = {"answers": len(entries), "incomplete": dict(sorted(Counter(incomplete).items())),
+              "set_aside": dict(sorted(Counter(aside).items()))}
     more = "" if len(entries) == len(tasks) else "; run record again for the rest"
     print(f"{len(entries)} of {len(tasks)} answers are in {journal.path}{more}", file=sys.stderr)
     for kind, number in counts["incomplete"].items():
@@ -221,9 +189,3 @@ def tell(tasks, journal):
     for why, number in counts["set_aside"].items():
         print(f"replies set aside in the journal: {why} {number}", file=sys.stderr)
     return counts
-
-
-def tally(names):
-    """How often each name occurs, by name."""
-    names = list(names)
-    return {name: names.count(name) for name in sorted(set(names))}

@@ -2,7 +2,7 @@
 
 A reply with status 200 need not be an answer: it can stop before its last line, hold an error, end for another reason
 than the answer's end, or count what cannot be. Does not speak to a server, and does not judge text: an empty answer is
-one (answer_grade.py names it incomplete).
+one (incomplete_kind names it so).
 """
 
 import re
@@ -11,7 +11,12 @@ from answers.exchange import BrokenReply
 from base.command import InputError, dump, parse_json
 
 MAX_GRADED_CHARS = 8000
-THINKING = re.compile(r"<\|?channel\|?>|</?think(?:ing)?>", re.IGNORECASE)
+BLANKS = r"\s{0,9}"
+THINKING = re.compile(  # marks of the models that people run: <think>, </thought>, <|channel>, <seed:think>, [THINK]
+    rf"[<◁]{BLANKS}[/|]{{0,2}}{BLANKS}(?:seed{BLANKS}:{BLANKS}|(?:start|end|begin)[_ ])?"
+    rf"(?:channel|think(?:ing)?|thoughts?|reasoning|reflection|scratchpad)(?:\s[^<>]{{0,80}})?"
+    rf"{BLANKS}[/|]{{0,2}}{BLANKS}[>▷]|\[{BLANKS}/?{BLANKS}(?:think(?:ing)?|thoughts?|reasoning){BLANKS}\]",
+    re.IGNORECASE)
 ENDS = {"stop": "stop", "tool_calls": "stop", "length": "length"}  # of OpenAI's interface
 
 
@@ -42,10 +47,10 @@ def stream_parts(data, raw):
     lines = data.split(b"\n")
     last = lines.pop()  # behind the last line feed: nothing, or a line that may be cut
     for line in filter(bytes.strip, lines):
-        yield parsed(line, raw)
+        yield object_in(line, raw)
     if last.strip():
         try:
-            yield parsed(last, raw)
+            yield object_in(last, raw)
         except BrokenReply:
             if not last.lstrip().startswith(b"{"):  # no line of this protocol: an HTML page, say
                 raise
@@ -54,7 +59,7 @@ def stream_parts(data, raw):
 def read_completion(data, seed, num_predict):
     """The answer in a whole body of OpenAI's interface, or BrokenReply naming what is wrong with it."""
     raw = data.decode("utf-8", "replace")
-    value = parsed(data, raw)
+    value = object_in(data, raw)
     if "error" in value:
         raise BrokenReply("error_body", raw)
     try:
@@ -68,7 +73,7 @@ def read_completion(data, seed, num_predict):
     return whole_answer(seed, text, calls, reason, counts, thought, num_predict, raw)
 
 
-def parsed(line, raw):
+def object_in(line, raw):
     """The JSON object in some bytes, or BrokenReply."""
     try:
         value = parse_json(line.decode("utf-8"), "reply")

@@ -17,6 +17,8 @@ NEUTRAL = {
     "presence_penalty": 0.0,
     "frequency_penalty": 0.0,
 }  # what changes no probability; an option left out would be the server's to decide
+BROKEN_TRIES = 2  # with the same seed the same fault is likely: once more, and no further
+BROKEN_WAIT_S = 2
 FIRST_S, IDLE_S, TOTAL_S = 600, 120, 1200  # the first part waits for a load of the model
 
 
@@ -26,6 +28,10 @@ class ServerChanged(ServerError):
     def __init__(self, text, came, why="server_changed"):
         super().__init__(text)
         self.came, self.why = came, why
+
+
+class CountMismatch(InputError):
+    """The server's count of a prompt is not ours: it was cut, or another template wrote it."""
 
 
 class Server:
@@ -82,6 +88,34 @@ class Server:
         if broken:
             raise broken
         return entry
+
+    def ask_whole(self, body, seed, tokens, where, aside=lambda why, **came: None):
+        """An entry for one exact request, its prompt as long as we count it; every question to a model goes this way.
+
+        A reply that is no answer is asked for once more; one that stays so gives {"seed", "incomplete": its kind}.
+        CountMismatch where the server counted other than `tokens`. What came and is no entry goes to `aside`.
+        """
+        for number in range(BROKEN_TRIES):
+            if number:
+                self.wait(BROKEN_WAIT_S)
+            try:
+                entry = self.ask(body)
+            except BrokenReply as error:
+                aside(error.kind, raw=error.raw)
+                kind = error.kind
+                continue
+            except ServerChanged as error:
+                if error.came:
+                    aside(error.why, **error.came)
+                raise
+            counted = entry["prompt_tokens"]
+            if counted != tokens:
+                aside("count_mismatch", entry=entry)
+                cause = "the prompt was cut" if counted < tokens else "another template or a system text was put in"
+                raise CountMismatch(f"{where}: count_mismatch: the server counted {counted} prompt tokens, we {tokens}"
+                                    f" ({counted - tokens:+d}): {cause}; its answer is not used, the run ends here")
+            return entry
+        return {"seed": seed, "incomplete": kind}
 
     def check_unchanged(self, came):
         """Nothing, or ServerChanged (with what was given meanwhile) unless the server is still the same."""

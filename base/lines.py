@@ -20,7 +20,7 @@ class LineFile:
 
     def __init__(self, path, wait=False):
         """Open or create the file; InputError where it is no file of ours or another process has it (`wait`: wait)."""
-        self.path, self.guard, self.broken = Path(path), threading.Lock(), False
+        self.path, self.guard, self.broken, self.mended = Path(path), threading.Lock(), False, False
         try:
             self.file = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
         except OSError as error:
@@ -28,7 +28,6 @@ class LineFile:
         try:
             if not lock(self.file, wait):
                 raise InputError(f"{path}: another run has it open; wait for it or name another file")
-            self.mend()
             with contextlib.suppress(OSError):  # Windows cannot: the name of a new file has to outlast a power cut too
                 folder = os.open(self.path.parent, os.O_RDONLY)
                 os.fsync(folder)
@@ -44,7 +43,7 @@ class LineFile:
         os.close(self.file)
 
     def mend(self):
-        """Leave a line end at the end: a half-written last line is cut off, a whole one ended."""
+        """Before the first line is added: cut off a half-written last line, or end a whole one."""
         size, tail = os.lseek(self.file, 0, os.SEEK_END), b""
         while b"\n" not in tail and len(tail) < size:
             os.lseek(self.file, max(0, size - len(tail) - BLOCK), os.SEEK_SET)
@@ -56,6 +55,7 @@ class LineFile:
             if not is_whole(tail):  # somebody's notes: no line of this project begins like that
                 raise InputError(f"{self.path}: the last line is no JSON object; move the file away")
             self.write(b"\n")
+        self.mended = True
 
     def append(self, value):
         """Write one line through to the disk, or raise InputError, and then for every further line as well."""
@@ -67,6 +67,8 @@ class LineFile:
             if self.broken:
                 raise InputError(f"{self.path}: cannot be written any more; see the first complaint")
             try:
+                if not self.mended:
+                    self.mend()
                 self.write(data)
             except OSError as error:
                 self.broken = True  # the torn line has to stay the last one: the next run cuts it off

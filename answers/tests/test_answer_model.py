@@ -14,12 +14,11 @@ from unittest import mock
 import answer_check
 import answer_model
 from answer_model import MODEL, AnswerModel, read_model
-
 from answers import openai_server
 from answers.exchange import BrokenReply, ServerError, base_url
-from answers.journal import read_recording
+from answers.recording import read_recording
+from answers.tests.made import SMALL
 from answers.tests.ollama_double import OllamaDouble, Server, stand_in_count
-from answers.tests.test_record import SMALL
 from base.command import InputError, dump
 
 MESSAGES = [

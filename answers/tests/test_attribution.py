@@ -11,13 +11,12 @@ import unittest
 from pathlib import Path
 
 import answer_check
-from selection.cases import load_cases
-
 from answers import attribution
 from answers import compare as answer_compare
-from answers.journal import read_recording
 from answers.keys import read_keys
+from answers.recording import json_hash, read_recording
 from base.command import InputError, NotComparable, dump
+from selection.cases import load_cases
 
 HERE = Path(__file__).parents[2]
 RECORDING = read_recording(HERE / "answer-result.json")
@@ -88,6 +87,7 @@ class Attribution(unittest.TestCase):
             "facts are not those": lambda report, recording: report["cases"]["recent"][7].update(missing=["other"]),
             "those of the case set": lambda report, recording: report["cases"]["recent"][6].update(required_total=2),
             "no row for recent/held-latest": lambda report, recording: report["cases"]["recent"][6].update(error="no"),
+            "facts are not": lambda report, recording: report["cases"]["recent"][6].update(turns=[99]),
             "no level 'cases'": lambda report, recording: report.pop("cases"),
             "its case_set_sha256": lambda report, recording: recording.update(recorded={"case_set_sha256": "0" * 64})}
         for says, change in changes.items():
@@ -97,6 +97,22 @@ class Attribution(unittest.TestCase):
                 attribute(recording, report)
         with self.assertRaisesRegex(NotComparable, "no such case"):
             attribute(cases=[case for case in CASES if case["id"] != "held-latest"])
+
+    def test_requests_of_as_many_tokens_pass_for_the_ones_that_were_sent(self):
+        by_id = {case["id"]: case for case in CASES}
+        rows = attribution.rows_of(REPORT)
+        recording = copy.deepcopy(RECORDING)
+        recording["recorded"] = {"requests": {
+            strategy: {case: {"messages_sha256": json_hash(attribution.request_of(rows[strategy, case], by_id[case]))}
+                       for case in cases} for strategy, cases in RECORDING["answers"].items()}}
+        self.assertEqual(attribute(recording)["same_requests_by"], attribution.SAME_REQUESTS)
+        for strategy in ("recent", "notes"):
+            other = copy.deepcopy(recording)
+            other["recorded"]["requests"][strategy]["held-buried"]["messages_sha256"] = "0" * 64
+            with self.subTest(strategy), self.assertRaisesRegex(NotComparable, f"{strategy}/held-buried is not what"):
+                attribute(other)
+        del recording["recorded"]["requests"]["notes"]
+        self.assertEqual(attribute(recording)["same_requests_by"], attribution.SAME_TOKENS)
 
     def test_a_report_of_another_shape_is_an_error_and_no_traceback(self):
         row = REPORT["cases"]["recent"][6]
@@ -189,7 +205,10 @@ class Compare(unittest.TestCase):
                 compare(other)
 
     def test_whether_the_requests_were_the_same_is_told(self):
-        one, other = ({**RECORDING, "recorded": {"requests": requests}} for requests in ({}, {"recent": {"a": {}}}))
+        one, other = (
+            {**RECORDING,
+             "recorded": {"requests": {strategy: {case: {"messages_sha256": f"{case} {sent}"} for case in cases}
+                                       for strategy, cases in RECORDING["answers"].items()}}} for sent in (1, 2))
         for first, second, same, says in ((one, one, True, ""), (one, other, False, "the requests differ"),
                                           (one, RECORDING, None, "is not known")):
             result = compare(second, first)

@@ -1,18 +1,22 @@
 """Servers that fail: every reply that is no answer is named and kept aside, tries are bounded, nothing is mixed."""
 
+import contextlib
+import itertools
 import json
 import os
+import socket
+import threading
 import unittest
 from unittest import mock
 
+from answers import exchange, reply, server
 from answers import journal as answer_journal
-from answers import record
 from answers.exchange import BrokenReply, ServerError, Unavailable
-from answers.journal import read_recording
+from answers.recording import read_recording
 from answers.reply import read_completion, read_stream
 from answers.server import ServerChanged
+from answers.tests.made import SMALL, Recording
 from answers.tests.ollama_double import OllamaDouble, stand_in_count
-from answers.tests.test_record import SMALL, Recording
 
 
 class KeptAside(Recording):
@@ -32,7 +36,7 @@ class KeptAside(Recording):
                 self.assertIsNone(raised)
                 entries = sorted(answers.values(), key=lambda entry: entry["seed"])
                 self.assertEqual(entries[1], {"seed": 2, "incomplete": kind})
-                self.assertEqual([line["why"] for line in asides], [kind] * record.BROKEN_TRIES)
+                self.assertEqual([line["why"] for line in asides], [kind] * server.BROKEN_TRIES)
                 self.assertTrue(all(line["raw"] for line in asides))
                 if fault == "cut_line":  # kept to the byte
                     self.assertTrue(asides[0]["raw"].endswith('{"message": {"content": "half'))
@@ -48,7 +52,7 @@ class KeptAside(Recording):
                 answers, asides, raised = self.ask(double, SMALL[:1])
                 self.assertEqual((raised, asides, len(double.chats)), (None, [], 5))
                 for entry in answers.values():
-                    self.assertEqual(record.incomplete_kind(entry), kind)
+                    self.assertEqual(reply.incomplete_kind(entry), kind)
                     self.assertNotIn("incomplete", entry)
                 if fault == "tool_call":
                     self.assertEqual(entry["tool_calls"], [{"function": {"name": "look_up", "arguments": {"q": 1}}}])
@@ -183,6 +187,46 @@ class Tries(Recording):
     def test_a_proxy_is_not_asked_for_loopback(self):
         with mock.patch.dict(os.environ, {"http_proxy": "http://127.0.0.1:9", "HTTP_PROXY": "http://127.0.0.1:9"}):
             self.assertEqual(self.model(self.double()).identity["version"], "0.32.14")
+
+
+class Exchanges(unittest.TestCase):
+    """A server that speaks HTTP badly: every exchange ends, in one line."""
+
+    def say(self, *parts):
+        """The URL of a double that answers one request with some bytes and repeats the last for as long as it may."""
+        listener = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(listener.close)
+
+        def serve():
+            with contextlib.suppress(OSError), listener.accept()[0] as connection:
+                connection.recv(65536)
+                for part in itertools.chain(parts, itertools.repeat(parts[-1])):
+                    connection.sendall(part)
+                    threading.Event().wait(0.005)
+
+        threading.Thread(target=serve, daemon=True).start()
+        return f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+    def test_a_server_that_sends_just_often_enough_holds_us_for_ever(self):
+        head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+        for name, parts in {"100 Continue": [b"HTTP/1.1 100 Continue\r\n\r\n"], "a status": [b"H"],
+                            "trailers": [head, b"0\r\n", b"X: y\r\n"], "a body": [head, b"1\r\nx\r\n"],
+                            "a header": [b"HTTP/1.1 200 OK\r\nX: ", b"y"]}.items():
+            with self.subTest(name), self.assertRaisesRegex(Unavailable, "took too long in all"):
+                exchange.exchange("GET", self.say(*parts), total_s=0.2)
+
+    def test_a_body_without_end_or_a_broken_head_is_a_traceback(self):
+        url = self.say(b"HTTP/1.1 200 OK\r\n\r\n", b"x" * 2**20)
+        with self.assertRaisesRegex(ServerError, "is over 4194304 bytes"):
+            exchange.get_json(url)
+        for head in (b"Location: http://[::1", b"Location: \xff\xfe://", b"Location: http://a:b:c/"):
+            url = self.say(b"HTTP/1.1 302 Found\r\n" + head + b"\r\nContent-Length: 3\r\n\r\n", b"abc")
+            with self.subTest(head), self.assertRaisesRegex(ServerError, "status 302"):
+                exchange.get_json(url)
+        for head in (b"HTTP/1.1 abc\r\n\r\n", b"\xff\xfe\r\n", b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 200 + b"\r\n"):
+            with self.subTest(head[:20]), self.assertRaises(ServerError) as caught:
+                exchange.get_json(self.say(head, b"x"))
+            self.assertNotIn("\n", str(caught.exception))
 
 
 class Replies(unittest.TestCase):
