@@ -102,29 +102,6 @@ class MessageError(ValueError):
     """A message that cannot be read as part of a turn. The text says which and why."""
 
 
-def split_messages(messages):
-    """(messages in front, groups): the system messages before the first user message, and the turns after them.
-
-    MessageError for a message of another kind in front, for a system message later on, and for an unknown role.
-    """
-    front, groups = [], []
-    for number, message in enumerate(messages, 1):
-        role = message.get("role") if isinstance(message, dict) else None
-        if role == "user":
-            groups.append([message])
-        elif role in ("assistant", "tool") and groups:
-            groups[-1].append(message)
-        elif role in IN_FRONT and not groups:
-            front.append(message)
-        elif role in ("assistant", "tool"):
-            raise MessageError(f"message {number}: role {role!r} before the first user message; start with a user's")
-        elif role in IN_FRONT:
-            raise MessageError(f"message {number}: role {role!r} after the first user message; put it in front")
-        else:
-            raise MessageError(f"message {number}: role {role!r} is unknown; use system, user, assistant or tool")
-    return front, groups
-
-
 def text_of(message):
     """The text of a message: a string, or the text parts of a list, an empty line between them; else its refusal."""
     if other := [field for field in UNREAD if message.get(field)]:

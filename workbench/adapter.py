@@ -1,30 +1,37 @@
 """Choose which messages of a running conversation to send, from one's own program.
 
-Run:  from workbench.adapter import choose_messages
-      request = choose_messages(messages, budget=4096, strategy="hybrid", tools=tools)
-      or, to try it:  python -m workbench.adapter conversation.json --budget 4096
+Run:  echo '[{"role": "user", "content": "Hello"}]' > hello.local.json
+      python -m workbench.adapter hello.local.json --budget 100
 
-System messages in front and everything from the last user message on are always kept; the turns in between are chosen
-whole, so that a tool call stays with its result. The request costs at most `budget` tokens, tools included, counted
-with the prepared tokenizer. Does not ask a model.
+In a program, whatever folder it runs in:
+
+    import sys; sys.path.append("/where/the/lab/is")
+    from workbench.adapter import choose_messages; request = choose_messages(messages, budget=4096, tools=tools)
+
+System messages in front and everything from the last user message on are always kept; a tool call stays with its
+result. The request costs at most `budget` tokens, tools included, counted with the prepared tokenizer. Does not ask a
+model.
 """
 
-import argparse
+import json
 import sys
 from pathlib import Path
 
 from base.shapes import texts_in
-from base.turns import MessageError, between, split_messages, text_of, turn_of
+from base.shown import one_line
+from base.turns import MessageError, between, calls_of, text_of, turn_of
 from selection.own import wrong_selection
+from selection.retrievers import SELECTORS, then_newest
 from selection.run import find_selector
-from strategies import STRATEGIES, turn_messages
+from strategies import fill as fill_turns
+from strategies import render, request_cost, selection
 from tokenizer import counter
+from tokens.manifest import MANIFEST
 
-from base.command import InputError, dump, read_json, run_command
+from base.command import InputError, dump, make_parser, read_json, run_command
+from workbench.chat_log import group_messages
 
-EXAMPLE = """\
-example: echo '[{"role": "user", "content": "Hello"}]' > hello.local.json
-         python -m workbench.adapter hello.local.json --budget 100"""
+DEFAULT = "near-messages"  # with `fill` near-messages-filled: what found most on data that nothing was tuned on
 
 
 class BudgetError(InputError):
@@ -47,99 +54,224 @@ class CountAround:
         return getattr(self._count, name)
 
 
-def choose_messages(messages, budget, strategy="hybrid", tools=None, count=None):
-    """The messages to send, in their order: OpenAI messages as they came in, at most `budget` tokens in all.
+def warm(tokenizer=MANIFEST):
+    """The counter of a tokenizer's manifest, loaded and verified now instead of at the first request."""
+    return counter(tokenizer)
 
-    messages  [{"role", "content", ...}] with system messages in front; the last user message is the current question
-    strategy  a name of `evaluate.py --strategies`, or a function (case, count) as strategies.py describes it
-    tools     the tool declarations that are sent along, counted too
-    count     (messages, tools) -> tokens; the prepared tokenizer's counter where none is given
 
-    Assistant messages that stand side by side come back joined by an empty line, which is how they are counted; a
-    strategy that takes notes puts them into the question. Messages are not changed in place. BudgetError where the
-    budget cannot hold what must be sent, MessageError for messages that cannot be read, InputError for a strategy
-    that gives back something else than a selection.
+def choose_messages(messages, budget, strategy=DEFAULT, tools=None, count=None, fill=True, allowance=0):
+    """The messages to send, in their order: what `choose` gives as `messages`."""
+    return choose(messages, budget, strategy, tools, count, fill, allowance)["messages"]
+
+
+def choose(messages, budget, strategy=DEFAULT, tools=None, count=None, fill=True, allowance=0):
+    """{"messages", "tokens", "left_out"}: what to send of OpenAI messages, its cost, and what is not sent and why.
+
+    messages   [{"role", "content", ...}], system messages in front; the last user message is the current question
+    strategy   a name of `evaluate.py --strategies`, or a function (case, count) as strategies.py describes it
+    tools      the tool declarations that are sent along, counted too
+    count      (messages, tools) -> tokens; the prepared tokenizer's counter where none is given
+    fill       everything is sent where it fits, and room that the rule leaves goes to the newest turns; False: the bare
+               rule, which leaves out turns that do not matter to the question
+    allowance  tokens kept free for what cannot be counted in a part that has to be sent all the same
+    left_out   [{"messages": places in the list, from 0, "why"}]
+
+    A turn that cannot be read or counted (a picture, a call without its result, arguments that are no JSON, a system
+    message inside it, a control token of the model) is left out. The last turn and the system messages are passed on as
+    they are; where they cannot be counted, a field `uncounted` says why, their texts are counted, and the allowance.
+
+    Assistant messages that stand side by side come back joined by an empty line, which is how they are counted; notes
+    stand in the question. Messages are not changed in place. BudgetError where the budget cannot hold what must be
+    sent, MessageError where there is no user message, InputError for a strategy that returns no selection.
     """
-    front, groups = split_messages(messages)
     count = count or counter()
-    check_control(messages, count)
+    front, groups, odd = group_messages(messages)
     if not groups:
         raise MessageError("no user message: there is no question to choose for")
-    *past, current = groups
-    tail = between(current)
-    around = CountAround(count, [plain(message) for message in front], tail, tools)
-    case = {"id": "conversation", "split": "dev", "kind": "", "instructions": "", "current": text_of(current[0]),
-            "history": [turn_of(group) for group in past], "required": [], "stale": [],
-            "budget": {"context_limit": budget, "max_new_tokens": 0, "margin": 0}}
-    needed = around([{"role": "user", "content": case["current"]}])
-    if needed > budget:
+    history, places, left_out = read_past(messages, groups[:-1], odd, count)
+    head, current, tail, uncounted = read_kept(messages, front, groups[-1], odd, count)
+    room = budget - (allowance if uncounted else 0)
+    around = CountAround(count, head, tail, tools)
+    case = {"id": "conversation", "split": "dev", "kind": "", "instructions": "", "current": current, "history": history,
+            "budget": {"context_limit": room, "max_new_tokens": 0, "margin": 0}, "required": [], "stale": []}
+    needed = around(render(case, []))
+    if needed > room:
         raise BudgetError(f"system messages, question, what follows it and tools cost {needed} tokens, the budget is "
-                          f"{budget}; raise it or send less")
-    select = strategy if callable(strategy) else find_selector(strategy)
-    chosen = select(case, around)
-    problem = wrong_selection(case, chosen, around)
+                          f"{budget}, less {budget - room} for what cannot be counted; raise it or send less")
+    chosen = select(case, around, strategy, fill)
+    *sent, asked = chosen["messages"]
+    start, *sent = groups[-1][0], *chosen["messages"]
+    came = as_came([messages[place] for group in places for place in group] + ([] if uncounted else messages[start:]))
+    question, rest = messages[start], messages[start + 1 :] if uncounted else map(came, tail)
+    if sent[-1]["content"] != current:
+        question = {**question, "content": with_notes(question["content"], sent[-1]["content"], current, uncounted)}
+    left_out += not_sent(messages, places, chosen, fill)
+    result = {"messages": [*(messages[place] for place in front), *map(came, sent[:-1]), question, *rest],
+              "tokens": chosen["input_tokens"] + budget - room,
+              "left_out": sorted(left_out, key=lambda part: part["messages"])}
+    return {**result, "uncounted": uncounted} if uncounted else result
+
+
+def read_past(messages, groups, odd, count):
+    """(turns, the places of each, left_out) of all turns but the last."""
+    turns, places = [], []
+    left_out = [{"messages": [place], "why": why} for place, (group, why) in odd.items() if group == 0]
+    for number, group in enumerate(groups, 1):
+        inside = [place for place, (holder, _) in odd.items() if holder == number]
+        try:
+            turns.append(read_turn(messages, group, odd, inside, count))
+            places.append(group)
+        except MessageError as error:
+            left_out.append({"messages": sorted(group + inside), "why": str(error)})
+    return turns, places, left_out
+
+
+def read_turn(messages, group, odd, inside, count):
+    """The turn of the messages at these places; MessageError for one that cannot be read or counted."""
+    if inside:
+        raise MessageError(odd[inside[0]][1])
+    return check_control(turn_of([messages[place] for place in group]), count)
+
+
+def check_control(value, count):
+    """The value; MessageError where a text in it holds a control token of the model, if the counter knows them."""
+    token = getattr(count, "control_token", lambda text: None)("\n".join(texts_in(value)))
+    if token:
+        raise MessageError(f"holds the model's control token {token}, on which the template would act")
+    return value
+
+
+def read_kept(messages, front, last, odd, count):
+    """(messages in front, text of the question, messages after it, why they cannot be counted) of what is always sent."""
+    head, uncounted = [], []
+    for message in (messages[place] for place in front):
+        try:
+            head.append(check_control({"role": message["role"], "content": text_of(message)}, count))
+        except MessageError as error:
+            uncounted.append(f"role {message['role']}: {error}")
+            head.append({"role": message["role"], "content": roughly([message], count)})
+    inside = [place for place in odd if place > last[0]]
+    group = [messages[place] for place in last]
+    try:
+        turn = read_turn(messages, last, odd, inside, count)
+        return head, turn["user"], between(group), uncounted
+    except MessageError as error:
+        uncounted.append(f"last turn: {error}")
+    after = roughly(messages[last[0] + 1 :], count)
+    return head, roughly(group[:1], count), [{"role": "assistant", "content": after}] if after else [], uncounted
+
+
+def roughly(messages, count):
+    """The texts of messages that cannot be counted as they are, calls included, control tokens made plain text."""
+    texts = []
+    for message in messages:
+        message = message if isinstance(message, dict) else {"content": message}
+        content = message.get("content")
+        if isinstance(content, list):  # a picture in it may be a million characters long
+            content = [part.get("text") for part in content if isinstance(part, dict)]
+        texts += texts_in([content, *map(message.get, ("refusal", "tool_calls", "function_call"))])
+    text = "\n".join(texts).encode("utf-8", "replace").decode("utf-8")
+    while token := getattr(count, "control_token", lambda text: None)(text):
+        text = text.replace(token, "? " * len(token))
+    return text
+
+
+def select(case, count, strategy, fill):
+    """The selection of a strategy; with `fill` everything where it fits, else the newest turns in the room it left."""
+    size = len(case["history"])
+    if fill and request_cost(case, count, range(size)) <= case["budget"]["context_limit"]:
+        return selection(case, count, range(size))
+    if not callable(strategy):
+        filled = f"{strategy}-filled"
+        strategy = find_selector(filled if fill and filled in SELECTORS else strategy)
+    chosen = strategy(case, count)
+    problem = wrong_selection(case, chosen, count)
     if problem:
-        raise InputError(f"strategy {strategy}: {problem}")
-    kept = [message for turn in chosen["turns"] for message in as_sent(past[turn])]
-    question, *rest = as_sent(current)
-    if chosen["notes"]:
-        question = {**question, "content": chosen["messages"][-1]["content"]}
-    check_cost(case, chosen, question, around, budget, strategy)
-    return [*front, *kept, question, *rest]
+        raise InputError(f"the strategy {problem}")
+    if not fill or chosen["messages"] != render(case, chosen["turns"]):  # notes and single messages fill it themselves
+        return chosen
+    return fill_turns(case, count, then_newest(chosen["turns"], size))
 
 
-def check_control(messages, count):
-    """MessageError for a message that holds a control token of the model, where the counter knows them."""
-    control_token = getattr(count, "control_token", lambda text: None)
-    for number, message in enumerate(messages, 1):
-        token = control_token("\n".join(texts_in(message)))
-        if token:
-            problem = f"message {number} holds the model's control token {token}"
-            raise MessageError(f"{problem}; the template would act on it: take it out")
+def counted(message):
+    """A message as it is counted."""
+    calls = calls_of(message) if message["role"] == "assistant" else []
+    return {"role": message["role"], "content": text_of(message), **({"tool_calls": calls} if calls else {}),
+            **({"tool_call_id": message["tool_call_id"]} if message["role"] == "tool" else {})}
 
 
-def check_cost(case, chosen, question, count, budget, strategy):
-    """InputError where the whole turns that are sent cost more than the budget: a strategy may have chosen parts."""
-    whole = [message for turn in chosen["turns"] for message in turn_messages(case["history"][turn])]
-    cost = count([*whole, {"role": "user", "content": text_of(question)}])
-    if cost > budget:
-        raise InputError(f"strategy {strategy}: its turns cost {cost} tokens when sent whole, the budget is {budget}; "
-                         "use a strategy that chooses whole turns")
+def written(message):
+    """A counted message as a text that equal ones share."""
+    return json.dumps(message, sort_keys=True)
 
 
-def as_sent(group):
-    """The messages of a group as they came, unless some had to be joined or a refusal was counted as its text."""
-    read = between(group)
-    if len(read) == len(group) - 1 and not any(one.get("refusal") and not one.get("content") for one in group):
-        return group
-    calls = (call for message in group for call in message.get("tool_calls") or ())  # in the caller's form
-    return [group[0]] + [
-        {**message, "tool_calls": [next(calls) for _ in message["tool_calls"]]} if "tool_calls" in message else message
-        for message in read]
+def as_came(messages):
+    """(message as it is counted) -> the message as it came; one that was joined, or a refusal, with the calls that came."""
+    known = {written(counted(message)): message for message in messages
+             if message.get("content") or not message.get("refusal")}
+    calls = {call["id"]: call for message in messages for call in message.get("tool_calls") or ()}
+
+    def came(message):
+        if "tool_calls" in message and written(message) not in known:
+            return {**message, "tool_calls": [calls.get(call["id"], call) for call in message["tool_calls"]]}
+        return known.get(written(message), message)
+
+    return came
 
 
-def plain(message):
-    """A message in front as it is counted: role and text."""
-    return {"role": message["role"], "content": text_of(message)}
+def with_notes(content, asked, current, uncounted):
+    """The question's content with what a strategy wrote around it; `asked` holds the question as counted, `current`."""
+    if not uncounted or isinstance(content, str):
+        return asked.replace(current, content, 1) if uncounted else asked
+    return [{"type": "text", "text": asked.replace(current, "", 1).strip()}, *(content or [])]
+
+
+def not_sent(messages, places, chosen, fill):
+    """What of the turns that could be read is not in the selection, as `left_out`."""
+    sent = {written(message) for message in chosen["messages"]}
+
+    def is_sent(message):  # by itself, or joined to another
+        return written(message) in sent or any(
+            message["role"] == other["role"] and message["content"] in other["content"]
+            and all(message[field] == other.get(field) for field in ("tool_calls", "tool_call_id") if field in message)
+            for other in chosen["messages"])
+
+    for number, group in enumerate(places):
+        if number not in chosen["turns"]:
+            why = "it did not fit beside what was chosen" if fill else "the rule did not choose it"
+            yield {"messages": group, "why": why}
+        elif part := [place for place in group if not is_sent(counted(messages[place]))]:
+            yield {"messages": part, "why": "the rule chose other messages of its turn"}
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], epilog=EXAMPLE,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("messages", type=Path, help='JSON: a list of OpenAI messages, or {"messages", "tools"}')
     parser.add_argument("--budget", type=int, required=True, metavar="N", help="input tokens")
-    parser.add_argument("--strategy", default="hybrid", help=f"{', '.join(STRATEGIES)} or any of evaluate.py's")
+    parser.add_argument("--strategy", default=DEFAULT, help="one of evaluate.py --strategies (default %(default)s)")
+    parser.add_argument("--bare", action="store_true", help="do not fill the room that the rule leaves")
+    parser.add_argument("--allowance", type=int, default=0, metavar="N", help="tokens for what cannot be counted, of "
+                        "the last turn and the system messages (default %(default)s)")
+    parser.add_argument(
+        "--tokenizer", type=Path, default=MANIFEST, metavar="MANIFEST", help="count for the model of another manifest")
     args = parser.parse_args(argv)
     value = read_json(args.messages)
     value = value if isinstance(value, dict) else {"messages": value}
     if not isinstance(value.get("messages"), list):
         raise InputError(f"{args.messages}: no list of messages; see --help")
     try:
-        chosen = choose_messages(value["messages"], args.budget, args.strategy, value.get("tools"))
+        chosen = choose(value["messages"], args.budget, args.strategy, value.get("tools"), warm(args.tokenizer),
+                        not args.bare, args.allowance)
     except MessageError as error:
         raise InputError(f"{args.messages}: {error}") from None
-    sys.stdout.write(dump(chosen))
-    print(f"{len(chosen)} of {len(value['messages'])} messages chosen", file=sys.stderr)
+    sys.stdout.write(dump(chosen["messages"]))
+    print(f"{len(chosen['messages'])} of {len(value['messages'])} messages chosen, {chosen['tokens']} tokens",
+          file=sys.stderr)
+    for part in chosen["left_out"]:
+        numbers = ", ".join(str(place + 1) for place in part["messages"])
+        print(f"left out: message {numbers}: {one_line(part['why'])}", file=sys.stderr)
+    for why in chosen.get("uncounted", ()):
+        print(f"sent although it cannot be counted: {one_line(why)}", file=sys.stderr)
     return 0
 
 

@@ -14,7 +14,7 @@ from workbench.tests.made import row
 
 from base.command import status_of
 from base.shapes import Each, is_row, misfit
-from base.tests.test_turns import broken
+from base.tests.made import broken
 from workbench import compare
 
 

@@ -5,16 +5,18 @@ import copy
 import io
 import json
 import os
+import random
 import tempfile
 import unittest
 from pathlib import Path
 
+from base.tests.made import broken
 from base.turns import MessageError, text_of
 from strategies import STRATEGIES
 from tokens.manifest import folder
 
 from base.command import InputError, status_of
-from workbench.adapter import BudgetError, choose_messages, main
+from workbench.adapter import BudgetError, choose, choose_messages, main
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"at": "the log of the disk"}'}}
 PAST = [
@@ -49,32 +51,10 @@ class Chosen(unittest.TestCase):
         (call,) = [one for one in self.chosen(10_000, "recent", split) if one.get("tool_calls")]
         self.assertEqual(call, {"role": "assistant", "content": "I look.", "tool_calls": [CALL]})
 
-    def test_a_control_token_anywhere_is_told_by_its_message_whatever_is_chosen(self):
-        class Knows:
-            control_token = staticmethod(lambda text: "<|turn>" if "<|turn>" in text else None)
-
-            def __call__(self, messages, tools=None):
-                return count_words(messages, tools)
-
-        later = {"role": "assistant", "content": None, "tool_calls": [{**CALL, "id": "<|turn>"}]}
-        answer = {"role": "tool", "tool_call_id": "<|turn>", "content": "x"}
-        for number, messages in {
-            1: [{"role": "system", "content": "<|turn>"}, *PAST[1:]],
-            2: [PAST[0], {"role": "user", "content": [{"type": "text", "text": "<|turn>"}]}, *PAST[2:]],
-            9: [*PAST, later, answer],
-        }.items():
-            with self.subTest(number), self.assertRaisesRegex(MessageError, f"message {number} holds"):
-                choose_messages(messages, 10_000, "recent", count=Knows())
-
     def test_a_refusal_is_sent_as_the_text_that_was_counted(self):
         refused = [*PAST[:-2], {"role": "assistant", "content": None, "refusal": "I cannot."}, PAST[-1]]
         got = self.chosen(10_000, "recent", refused)
         self.assertEqual(got[-2], {"role": "assistant", "content": "I cannot."})
-
-    def test_a_call_of_the_older_form_is_refused_not_left_uncounted(self):
-        older = {"role": "assistant", "content": None, "function_call": {"name": "look", "arguments": "{}"}}
-        with self.assertRaises(MessageError):
-            self.chosen(10_000, "recent", [*PAST[:-2], older, PAST[-1]])
 
     def test_a_call_and_its_result_come_or_stay_together(self):
         for budget in range(10, 80):
@@ -123,7 +103,7 @@ class Chosen(unittest.TestCase):
     def test_a_function_can_be_the_strategy_and_a_wrong_one_is_named(self):
         self.assertEqual(self.chosen(10_000, STRATEGIES["recent"]), PAST)
         with self.assertRaisesRegex(InputError, "not the fields"):
-            self.chosen(10_000, lambda case, count: [])
+            self.chosen(10_000, lambda case, count: [], fill=False)
 
 
 class Refused(unittest.TestCase):
@@ -131,13 +111,120 @@ class Refused(unittest.TestCase):
         with self.assertRaisesRegex(BudgetError, "the budget is 5"):
             choose_messages(PAST, 5, count=count_words)
 
-    def test_messages_that_cannot_be_read(self):
-        for wrong in ([], [{"role": "system", "content": "x"}], [PAST[3], *PAST[5:]], [*PAST, PAST[0], PAST[-1]],
-                      ["text"], [*PAST[:3], *PAST[4:]], [{"role": "user", "content": [{"type": "image_url"}]}],
-                      [{"role": "user", "content": 3}],
-                      [PAST[1], {"role": "assistant", "tool_calls": [{"id": "c"}]}, PAST[-1]], [{"role": "function"}]):
+    def test_no_user_message(self):
+        for wrong in ([], PAST[:1], [PAST[3]], ["text"], [{"role": "function"}]):
             with self.subTest(wrong=wrong), self.assertRaises(MessageError):
                 choose_messages(wrong, 1000, count=count_words)
+
+
+class Filled(unittest.TestCase):
+    def test_a_rule_leaves_out_what_fits(self):
+        for name in STRATEGIES:
+            self.assertEqual(choose_messages(PAST, 10_000, name, count=count_words), PAST)
+
+    def test_the_bare_rule_is_filled(self):
+        got = choose_messages(PAST, 10_000, "relevant", count=count_words, fill=False)
+        self.assertEqual(got, [*PAST[:5], PAST[-1]])
+
+    def test_room_that_the_rule_leaves_goes_to_the_newest_turns(self):
+        says = [{"role": "user", "content": f"word{number} " * 10} for number in range(9)]
+        disk = {"role": "user", "content": "disk"}
+        messages = [says[0], disk, *says[1:], PAST[-1]]
+        whole = count_words(messages)
+        got = choose(messages, whole - 25, "relevant", count=count_words)
+        self.assertEqual(got["messages"], [disk, *says[3:], PAST[-1]])
+        self.assertEqual((got["tokens"], [part["messages"] for part in got["left_out"]]),
+                         (count_words(got["messages"]), [[0], [2], [3]]))
+
+    def test_single_messages_come_back_as_turns_or_in_the_lab_s_form(self):
+        def single(case, count):
+            messages = [{"role": "user", "content": case["history"][0]["user"]}, *case["history"][0]["messages"],
+                        {"role": "user", "content": case["current"]}]
+            return {"messages": messages, "turns": [0], "notes": 0, "input_tokens": count(messages)}
+
+        got = choose(PAST, 36, single, count=count_words)
+        self.assertEqual(got["messages"], [*PAST[:4], PAST[-1]])
+        self.assertEqual([part["messages"] for part in got["left_out"]], [[4], [5, 6]])
+
+
+PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 500}}
+
+
+class Knows:
+    """A double of the counter that knows one control token."""
+
+    control_token = staticmethod(lambda text: "<|turn>" if "<|turn>" in text else None)
+
+    def __call__(self, messages, tools=None):
+        assert "<|turn>" not in json.dumps(messages)
+        return count_words(messages, tools)
+
+
+ODD = {  # what follows a user message, or stands in it, in ordinary chats
+    "a picture": [{"role": "user", "content": [{"type": "text", "text": "What disk is it?"}, PICTURE]}],
+    "a picture alone": [{"role": "user", "content": [PICTURE]}],
+    "a cut-off call": [PAST[1], PAST[2]],
+    "arguments that are no JSON": [PAST[1], {**PAST[2], "tool_calls": [
+        {**CALL, "function": {"name": "look", "arguments": '{"at": '}}]}, PAST[3]],
+    "a result of no call": [PAST[1], PAST[3]],
+    "a system message": [PAST[1], PAST[0]],
+    "an unknown role": [PAST[1], {"role": "function", "name": "look", "content": "x"}],
+    "a call of the older form": [
+        PAST[1], {"role": "assistant", "content": None, "function_call": {"name": "look", "arguments": "{}"}}],
+    "a control token": [{"role": "user", "content": "What does <|turn> do?"}],
+    "a control token in a call": [PAST[1], {**PAST[2], "tool_calls": [{**CALL, "id": "<|turn>"}]},
+                                  {**PAST[3], "tool_call_id": "<|turn>"}],
+    "half a character": [{"role": "user", "content": "x \ud800"}], "no content": [{"role": "user", "content": 3}],
+    "no message": [PAST[1], "text"],
+}
+
+
+class Ordinary(unittest.TestCase):
+    def test_a_turn_that_cannot_be_read_or_counted_fails_the_request(self):
+        for name, turn in ODD.items():
+            with self.subTest(name):
+                messages = [*PAST[:5], *turn, *PAST[5:]]
+                got = choose(messages, 10_000, count=Knows())
+                self.assertEqual(got["messages"], PAST)
+                self.assertEqual([part["messages"] for part in got["left_out"]], [list(range(5, 5 + len(turn)))])
+                self.assertEqual((got["tokens"], "uncounted" in got), (count_words(PAST), False))
+
+    def test_the_last_turn_is_not_passed_on_or_its_allowance_is_not_kept_free(self):
+        for name, turn in ODD.items():
+            with self.subTest(name):
+                messages = [*PAST, *turn]
+                got = choose(messages, 10_000, count=Knows(), allowance=300)
+                self.assertEqual((got["messages"], len(got["uncounted"])), (messages, 1))
+                self.assertGreaterEqual(got["tokens"], count_words(PAST) + 300)
+                self.assertLess(got["tokens"], 500)  # the picture's own text is no text
+                tight = choose(messages, got["tokens"] - 20, count=Knows(), allowance=300)
+                self.assertEqual(tight["messages"][-len(turn):], turn)
+                self.assertLess(len(tight["messages"]), len(messages))
+                with self.assertRaises(BudgetError):
+                    choose(messages, 300, count=Knows(), allowance=300)
+
+    def test_notes_beside_a_picture_replace_it(self):
+        long = [*PAST[:6], {"role": "assistant", "content": "word " * 500}, *ODD["a picture"]]
+        asked = choose_messages(long, 90, "notes", count=Knows())[-1]["content"]
+        self.assertEqual(asked[1:], ODD["a picture"][0]["content"])
+        self.assertIn("- [turn 2, user] We must keep the port at 80.", asked[0]["text"])
+        token = choose_messages([*long[:-1], *ODD["a control token"]], 90, "notes", count=Knows())[-1]["content"]
+        self.assertTrue(token.endswith("Question: What does <|turn> do?"), token)
+
+    def test_a_system_message_that_cannot_be_counted_is_dropped(self):
+        front = {"role": "system", "content": [PICTURE]}
+        got = choose([front, *PAST[1:]], 10_000, count=Knows())
+        self.assertEqual((got["messages"], len(got["uncounted"])), ([front, *PAST[1:]], 1))
+
+    def test_a_greeting_before_the_first_user_message_fails_the_request(self):
+        got = choose([PAST[0], PAST[4], *PAST[1:]], 10_000, count=Knows())
+        self.assertEqual((got["messages"], got["left_out"][0]["messages"]), (PAST, [1]))
+
+    def test_broken_messages_raise(self):
+        for seed in range(600):
+            messages = broken(PAST, random.Random(seed))
+            with self.subTest(seed=seed), contextlib.suppress(MessageError):
+                choose(messages, 10**6, "recent", count=Knows())
 
 
 def fits(action):

@@ -4,11 +4,13 @@ import contextlib
 import io
 import json
 import os
+import random
 import tempfile
 import unittest
 from collections import Counter
 from pathlib import Path
 
+from base.tests.made import broken
 from selection.cases import check_set
 from tokens.manifest import folder
 
@@ -284,6 +286,28 @@ class ChatLogs(unittest.TestCase):
         self.assertNotIn("example.com", out)
         self.assertIn("Write to [mail address 1]", out)
         self.assertIn("masked: 1 different mail address", err)
+
+
+class BrokenInput(unittest.TestCase):
+    def test_a_broken_file_is_refused_in_one_line_or_imported_never_half(self):
+        whole = {"chat": {"id": "a", "messages": CHAT}, "locomo": locomo([question(["D1:1", "D2:1"])]),
+                 "longmemeval": longmemeval()}
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "file"
+            for seed in range(600):
+                rng = random.Random(seed)
+                form = rng.choice(list(whole))
+                path.write_text(json.dumps(broken(whole[form], rng)) + "\n", encoding="utf-8")
+                out, err = io.StringIO(), io.StringIO()
+                with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+                    status = status_of(main, [form, str(path), *(["--mask"] if seed % 2 else [])])
+                with self.subTest(seed=seed, form=form):
+                    self.assertIn(status, (0, 2))
+                    self.assertNotIn("Traceback", err.getvalue())
+                    if status:
+                        self.assertEqual((out.getvalue(), len(err.getvalue().splitlines())), ("", 1))
+                    else:
+                        out.getvalue().encode("utf-8")
 
 
 if __name__ == "__main__":
