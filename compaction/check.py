@@ -20,6 +20,7 @@ from base.command import InputError, dump, file_hash, make_parser, progress, run
 from compaction import comparison, table
 from compaction.contexts import read_contexts
 from compaction.fixtures.form import load_fixtures
+from compaction.fixtures.items import rendered_texts
 from compaction.growth import BUDGET, KEEP_SHARE, grow, too_few
 from compaction.judge.asking import judge_quality
 from compaction.options import (add_budget, add_fixtures, add_judge, add_tokenizer, budget_of, counter_of,
@@ -103,7 +104,12 @@ def measured(what, setting, extractive):
                     for context in grow(fixture, function, setting["budget"], counter.count, setting["keep_share"])]
         refuse_too_few(fixtures, contexts, what)
     waiting = progress(contexts, desc="check", unit="context")  # a judge may take a while
-    items = decide_items(fixtures, waiting, about["extractive"], judge)
+
+    def render(context):  # what another model's system left inside a turn was no request of this template's
+        unread = context.get("inside") or context.get("opaque") or context.get("failed")
+        return None if unread else rendered_texts(context["messages"], counter)
+
+    items = decide_items(fixtures, waiting, about["extractive"], judge, render)
     if not any(item["verdicts"] for item in items):
         raise InputError(f"{what}: no item was stated before a compaction, so nothing was checked; use longer "
                          "conversations, a smaller budget or contexts of these conversations")

@@ -58,13 +58,17 @@ def read_gates(path):
     return GATES | given
 
 
-def decide_items(fixtures, contexts, extractive, judge=None):
-    """Every item of the fixtures with its verdict at each context that it was stated before."""
+def decide_items(fixtures, contexts, extractive, judge=None, render=None):
+    """Every item of the fixtures with its verdict at each context that it was stated before.
+
+    render   context -> the texts that a model reads of it; without it, those of its messages
+    """
     items = {fixture["conversation_id"]: [new_item(fixture, item) for item in fixture["must_survive"]]
              for fixture in fixtures}
     by_id = {fixture["conversation_id"]: fixture for fixture in fixtures}
     for context in contexts:
         fixture, number = by_id[context["conversation_id"]], str(context["compaction"])
+        context = context | {"texts": render(context)} if render else context
         for item, record in zip(fixture["must_survive"], items[fixture["conversation_id"]]):
             if stated(item, fixture, context):
                 decision = check(item, fixture["history"], context, extractive, judge)

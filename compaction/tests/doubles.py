@@ -50,7 +50,7 @@ def forgetful_agent(fixtures):
 
 
 def shipped_forgetful_agent(task, transcript):
-    """`forgetful_agent` for the shipped fixtures: python -m compaction.replay --agent compaction.tests.doubles:shipped_..."""
+    """`forgetful_agent` for the shipped fixtures, as replay takes it by name."""
     return _shipped()(task, transcript)
 
 
@@ -81,6 +81,10 @@ class CountsWords:
     """Double of tokenizer.Counter that splits at white space and knows one control token."""
 
     count = staticmethod(count_words)
+    control_tokens = ["<bos>"]
+
+    def text(self, messages, tools=None):
+        return "".join(f"<bos>{message['role']}\n{message['content']}\n" for message in messages)
 
     def profile(self):
         return {"model": "double: words"}
