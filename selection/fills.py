@@ -52,9 +52,10 @@ def dated_session(turn):
     return (turn["session"], turn["date"]) if dated else None
 
 
-def dated_text(unit):
-    """What is said in a unit, with its date where it stands in the turn: before a user's text."""
-    return "\n".join(message.get("content") or "" for message in shown(unit, bool(unit.opens and unit.session)))
+def text_and_date(unit):
+    """What is said in a unit, and the date that stands before it in its turn: before a user's text, else ""."""
+    date = unit.session[1] if unit.opens and unit.session else ""
+    return "\n".join(message.get("content") or "" for message in unit.messages), date
 
 
 def shown(unit, dated):

@@ -23,7 +23,6 @@ from modelkit.segments import words
 
 from selection.near import NearIndex, stems
 
-DATE = re.compile(r"(?:\[[^\]\n]*\] )?")
 LABEL = re.compile(r"([^\W\d_](?:[\w .'’-]{0,29}[\w.])?): ")
 NAMED, FRESH = 0.2, 0.2  # beside near, which is at most 1
 PLENTY = 20  # new stems that count as entirely new
@@ -33,30 +32,28 @@ SCALE = 1 << 40  # sums of whole numbers are the same in every order and on ever
 
 
 class MessageIndex:
-    """Messages (texts) in conversation order, ready for many questions; `add` appends one and rebuilds nothing."""
+    """Messages in conversation order, ready for many questions; `add` appends one and rebuilds nothing."""
 
-    def __init__(self, texts=()):
+    def __init__(self, messages=()):
         self._near = NearIndex()
         self._numbers, self._holders = {}, []  # stem -> its number; by that number: messages that hold the stem
         self._stems, self._fresh, self._brief = [], [], []  # by message; stems as numbers, each once
         self._labels, self._bearers = [], {}  # by message: its label or None; label -> messages that bear it
         self._weights = None  # what depends on all messages, made at the first question after an `add`
-        for text in texts:
-            self.add(text)
+        for text, date in messages:
+            self.add(text, date)
 
     def __len__(self):
         return len(self._stems)
 
-    def add(self, text):
-        """Append the conversation's next message."""
-        self._near.add(text)
-        body = text[DATE.match(text).end():]
-        label = LABEL.match(body)
+    def add(self, text, date=""):
+        """Append the conversation's next message; near alone reads the date that is shown before it."""
+        self._near.add(f"[{date}] {text}" if date else text)
+        label = LABEL.match(text)
         self._labels.append(label and label[1].lower())
         if label:
-            body = body[label.end():]
             self._bearers[label[1].lower()] = self._bearers.get(label[1].lower(), 0) + 1
-        own, numbers, known = stems(body), self._numbers, len(self._numbers)
+        own, numbers, known = stems(text[label.end():] if label else text), self._numbers, len(self._numbers)
         held = list(dict.fromkeys([numbers.setdefault(one, len(numbers)) for one in own]))
         self._holders += [[] for _ in range(len(numbers) - known)]
         for one in held:

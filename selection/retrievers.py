@@ -17,7 +17,7 @@ from math import fsum
 from modelkit.retrieval import Bm25Index, embed, shared_score, words_and_pairs
 from strategies import by_shared_words, fill, per_history, turn_text
 
-from selection.fills import dated_text, fill_messages, units
+from selection.fills import fill_messages, text_and_date, units
 from selection.near import NearIndex
 from selection.near_messages import MessageIndex
 
@@ -73,24 +73,11 @@ def then_newest(order, size):
     return [*order, *(number for number in reversed(range(size)) if number not in taken)]
 
 
-@per_history
-def _bm25_index(history):
-    return Bm25Index(map(turn_text, history))
-
-
-@per_history
-def _near_index(history):
-    return NearIndex(map(turn_text, history))
-
-
-@per_history
-def _message_index(history):
-    return MessageIndex(map(dated_text, units(history)))
-
-
-@per_history
-def _words_and_pairs(history):
-    return [words_and_pairs(turn_text(turn)) for turn in history]
+_bm25_index = per_history(lambda history: Bm25Index(map(turn_text, history)))
+_near_index = per_history(lambda history: NearIndex(map(turn_text, history)))
+_message_index = per_history(lambda history: MessageIndex(map(text_and_date, units(history))))
+_words_and_pairs = per_history(lambda history: [words_and_pairs(turn_text(turn)) for turn in history])
+_last_order = per_history(lambda history, rule: {})
 
 
 @per_history
@@ -99,11 +86,6 @@ def _embedded(history):
     vectors = [embed(turn_text(turn)) for turn in history]
     return [[(number, vector[place]) for number, vector in enumerate(vectors) if vector[place]]
             for place in range(len(embed("")))]
-
-
-@per_history
-def _last_order(history, rule):
-    return {}
 
 
 def order_of(rule, case):

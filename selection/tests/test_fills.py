@@ -6,7 +6,7 @@ import unittest
 from strategies import available
 from test_evaluate import needs_tokenizer
 
-from selection.fills import dated_text, fill_messages, joined, units
+from selection.fills import fill_messages, joined, text_and_date, units
 from selection.tests.made import Adding, case, count
 
 WORDS = ["harbour", "lights", "Lagos", "dogs.", "\n\nso", " x ", "naïve", "東京", "{}", "12,5"]
@@ -63,7 +63,7 @@ class Dates(unittest.TestCase):
 
     def test_a_date_is_hidden_from_the_score(self):
         turn = {"user": "[day 1] harbour", "assistant": "ok", "session": "1", "date": "day 1"}
-        self.assertEqual(list(map(dated_text, units([turn]))), ["[day 1] harbour", "ok"])
+        self.assertEqual(list(map(text_and_date, units([turn]))), [("harbour", "day 1"), ("ok", "")])
 
 
 class Costs(unittest.TestCase):

@@ -10,11 +10,15 @@ from selection.near import NearIndex, stems
 from selection.near_messages import LABEL, MessageIndex
 from selection.tests.made import random_text
 
-NAMES = ["Ana: ", "Bob Lee: ", "", "[8 May] Ana: ", "Note: "]
+NAMES = ["Ana: ", "Bob Lee: ", "", "[ERROR] Ana: ", "Note: "]
 
 
 def random_messages(rng):
-    return [rng.choice(NAMES) + random_text(rng) for _ in range(rng.randrange(1, 25))]
+    return [(rng.choice(NAMES) + random_text(rng), rng.choice(["", "8 May"])) for _ in range(rng.randrange(1, 25))]
+
+
+def index(*texts):
+    return MessageIndex([(text, "") for text in texts])
 
 
 class Scores(unittest.TestCase):
@@ -24,7 +28,7 @@ class Scores(unittest.TestCase):
             texts, grown, question = random_messages(rng), MessageIndex(), random_text(rng)
             for number, text in enumerate(texts):
                 grown.scores("harbour lights")  # asking in between must leave nothing behind
-                grown.add(text)
+                grown.add(*text)
                 if number % 5 == 0:
                     self.assertEqual(grown.scores(question), MessageIndex(texts[:number + 1]).scores(question))
             self.assertEqual(grown.scores(question), MessageIndex(texts).scores(question))
@@ -40,28 +44,28 @@ class Scores(unittest.TestCase):
                 self.assertAlmostEqual(score, expected[number], 8)
 
     def test_the_order_of_the_questions_words_changes_a_score(self):
-        index = MessageIndex(["harbour lights and dogs in Lagos", "lights", "dogs of Lagos", "Lagos harbour"])
-        self.assertEqual(list(index.scores("dogs Lagos lights harbour")), [0, 1, 2, 3])
+        made = index("harbour lights and dogs in Lagos", "lights", "dogs of Lagos", "Lagos harbour")
+        self.assertEqual(list(made.scores("dogs Lagos lights harbour")), [0, 1, 2, 3])
 
     def test_nothing_there_scores_something(self):
         self.assertEqual(MessageIndex().scores("harbour"), {})
-        index = MessageIndex(["", "the of", "dogs"])
-        self.assertEqual((len(index), index.scores(""), index.scores("harbour"), list(index.scores("dogs"))),
+        made = index("", "the of", "dogs")
+        self.assertEqual((len(made), made.scores(""), made.scores("harbour"), list(made.scores("dogs"))),
                          (3, {}, {}, [2]))
 
 
 class Terms(unittest.TestCase):
     def test_who_spoke_is_not_seen(self):
         said = ["I like the harbour", "I like the harbour", "dogs"] * 3
-        index = MessageIndex([("Ana: ", "Bob: ", "Eve: ")[number % 3] + text for number, text in enumerate(said)])
-        scores = index.scores("Does Bob's family like the harbour?")
+        made = index(*(("Ana: ", "Bob: ", "Eve: ")[number % 3] + text for number, text in enumerate(said)))
+        scores = made.scores("Does Bob's family like the harbour?")
         self.assertGreater(scores[1], scores[0])
         self.assertGreater(scores[4], scores[3])
 
     def test_a_label_of_two_messages_or_of_nearly_all_counts(self):
-        two = MessageIndex(["Ana: harbour", "Bob: harbour", "Ana: dogs", "Bob: cats"])
+        two = index("Ana: harbour", "Bob: harbour", "Ana: dogs", "Bob: cats")
         self.assertEqual(two._named("What did Ana say?"), set())
-        nearly_all = MessageIndex([f"User: harbour {number}" for number in range(99)] + ["Ana: harbour"] * 3)
+        nearly_all = index(*(f"User: harbour {number}" for number in range(99)), *["Ana: harbour"] * 3)
         self.assertEqual((nearly_all._named("Which user said so?"), nearly_all._named("Anas harbour")), (set(), {"ana"}))
 
     def test_a_label_is_read_where_there_is_none(self):
@@ -72,21 +76,21 @@ class Terms(unittest.TestCase):
 
     def test_a_message_that_says_what_the_best_ones_say_is_not_found(self):
         far = " ".join(f"filler{number}" for number in range(130))
-        scores = MessageIndex(["the harbour had a carousel", far, "a carousel for Emil", far, "dogs"]).scores("harbour")
+        scores = index("the harbour had a carousel", far, "a carousel for Emil", far, "dogs").scores("harbour")
         self.assertIn(2, scores)
         self.assertNotIn(4, scores)
 
     def test_a_long_message_comes_before_a_short_one_that_says_the_same(self):
-        scores = MessageIndex(["harbour " + " ".join(f"w{n}x" for n in range(160)), "harbour dogs"]).scores("harbour")
+        scores = index("harbour " + " ".join(f"w{n}x" for n in range(160)), "harbour dogs").scores("harbour")
         self.assertGreater(scores[1], 1.5 * scores[0])
 
 
-def plain_scores(texts, question):
+def plain_scores(messages, question):
     """{message: score} written down from the formula, no sums shared."""
-    bodies = [text.partition("] ")[2] if text[0:1] == "[" else text for text in texts]
+    bodies = [text for text, _ in messages]
     labels = [match[1].lower() if (match := LABEL.match(body)) else None for body in bodies]
     said = [stems(body[len(label) + 2:] if label else body) for body, label in zip(bodies, labels)]
-    near = NearIndex(texts).scores(question)
+    near = NearIndex([f"[{date}] {text}" if date else text for text, date in messages]).scores(question)
     asked = {form for word in words(question) for form in (word, word.removesuffix("s"))}
     known = [label for label in labels if label and labels.count(label) >= 3]
     asked -= {word for word in asked if sum(word in words(label) for label in known) > 0.95 * len(known)}
