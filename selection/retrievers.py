@@ -1,4 +1,4 @@
-"""Selectors of the lab that score what was said for a question: `evaluate.py --strategies bm25,near-messages` runs them.
+"""Selectors that score what was said for a question: `evaluate.py --strategies bm25,near-messages` runs them.
 
 A rule gives an order, best first and the newer first among equals, in which turns are taken, each if it still fits.
 What scores nothing is never taken, but the filled rules give the room that is left to the newest. near-messages takes

@@ -1,52 +1,56 @@
-"""Print how much of LoCoMo's evidence each selector finds: by budget, by category, and at k utterances.
+"""Print how much of a case set's evidence each rule finds: by budget, by kind of question, and at k messages.
 
-Run:  python -m workbench.retrieval_table locomo10.json > locomo.local.json
-      python -m workbench.retrieval_table locomo10.json --strategies recent,bm25,near --budget 4096
+Run:  python -m workbench.retrieval_table locomo10.json --jobs 2 > locomo.local.json
+      python -m workbench.retrieval_table my_cases.json --strategies bm25,near,my_rule.py:choose --budget 4096
 
-JSON on standard output, tables on standard error. Turns are two utterances; for recall at k each utterance is a turn
-of its own and a selector may take k of them. Beside it stands what the set's authors published for a dense retriever.
-Pairs are questions whose whole evidence is in the request. The bootstrap draws conversations, since questions of one
-conversation depend on each other; there are only ten, so its intervals are rough.
+Takes LoCoMo's file as its authors publish it, or a case set whose facts are {"turn", "text"} (selection/README.md shows
+how to write one). JSON on standard output, tables on standard error.
+
+label     a required fact: a message that the answer depends on; a question is complete when all of its labels are found
+at k      share of labels among a rule's first k messages, each taken for a turn of its own; mean over questions
+paired    questions complete by one rule and not by the other, exact McNemar test; and the difference in labels as a
+          95% bootstrap interval that draws histories, since questions of one history depend on each other
 """
 
-import argparse
 import random
 import sys
 from pathlib import Path
 
+from base.shown import columns
 from base.stats import mcnemar
 from evaluate import grade
 from selection.cases import check_set
-from selection.run import run_cases, selector_table, with_input
-from strategies import STRATEGIES, render
+from selection.fills import shown, units
+from selection.retrievers import SELECTORS, order_of
+from selection.run import run_cases, selector_table
+from strategies import STRATEGIES, per_history, render
 from tokenizer import counter
 
-from base.command import InputError, dump, progress, read_json, run_command, whole_numbers
+from base.command import InputError, dump, make_parser, progress, read_json, run_command, whole_numbers
 from workbench.import_cases import case_set
-from workbench.locomo import CATEGORIES, import_locomo
+from workbench.locomo import import_locomo
 
 BUDGETS = [1024, 4096, 16384]
 CUTS = (5, 10, 25, 50)
-PUBLISHED = {"DRAGON, as published": [0.567, 0.662, 0.767, 0.827]}  # over all categories, by the authors of LoCoMo
+PUBLISHED = {"DRAGON, as published": [0.567, 0.662, 0.767, 0.827]}  # over all of LoCoMo's questions, by its authors
 DRAWS, SEED = 10_000, 20240227
 
 
-class MessageCount:
-    """Counts every message as one token, so that a budget is a number of utterances. Recall at k alone uses it."""
-
-    def __call__(self, messages, tools=None):
-        return len(messages)
-
-    def part(self, runs):
-        return [len(run) for run in runs]
-
-
-def read_cases(path, size):
-    """The checked cases of LoCoMo's file with `size` utterances a turn."""
-    histories, cases, _ = import_locomo(read_json(path), path, size)
-    if not cases:
-        raise InputError(f"{path}: no question of it has evidence to find; use locomo10.json unchanged")
-    return check_set(case_set(histories, cases, BUDGETS[0]), path)
+def read_cases(path):
+    """(cases of a file, whether it is LoCoMo's), or InputError for facts that name no turn."""
+    value = read_json(path)
+    locomo = isinstance(value, list) and value and isinstance(value[0], dict) and "sample_id" in value[0]
+    if locomo:
+        histories, cases, _ = import_locomo(value, path)
+        if not cases:
+            raise InputError(f"{path}: no question of it has evidence to find; use locomo10.json unchanged")
+        value = case_set(histories, cases, BUDGETS[0])
+    cases = check_set(value, path)
+    for case in cases:
+        if any(isinstance(fact, str) for fact in case["required"]):
+            problem = f"case {case['id']!r} has a fact without a turn"
+            raise InputError(f"{path}: {problem}; write {{'turn': its id, 'text': the whole message}}")
+    return cases, bool(locomo)
 
 
 def figures(rows):
@@ -59,151 +63,156 @@ def figures(rows):
             "errors": len(rows) - len(graded)}
 
 
-def groups(rows):
-    """The figures of all rows, of each split and of each category."""
-    kinds = [kind for kind in CATEGORIES.values() if any(row["kind"] == kind for row in rows)]
-    return {"all": figures(rows),
-            **{split: figures([row for row in rows if row["split"] == split]) for split in ("dev", "held_out")},
-            **{kind: figures([row for row in rows if row["kind"] == kind]) for kind in kinds}}
+def by_group(rows, of=figures):
+    """`of` the rows of all, of each split and of each kind of question that there is."""
+    groups = {"all": rows}
+    for field in ("split", "kind"):
+        for name in dict.fromkeys(row[field] for row in rows):
+            groups[name or "no kind"] = [row for row in rows if row[field] == name]
+    return {name: of(some) for name, some in groups.items()}
 
 
-def conversation(row):
-    """The conversation of a row, which its id begins with."""
-    return row["case"].rpartition("-")[0]
-
-
-def against(rows, baseline):
-    """Questions complete in one and not in the other, the exact McNemar test, and the bootstrap over conversations."""
+def against(rows, baseline, history_of):
+    """A rule's rows paired with the baseline's; history_of: case id -> what names its history."""
     old = {row["case"]: row for row in baseline if "error" not in row}
     pairs = [(row, old[row["case"]]) for row in rows if "error" not in row and row["case"] in old]
     gained = sum(not new["missing"] and bool(before["missing"]) for new, before in pairs)
     lost = sum(bool(new["missing"]) and not before["missing"] for new, before in pairs)
     sums = {}
     for new, before in pairs:
-        total = sums.setdefault(conversation(new), [0, 0])
+        total = sums.setdefault(history_of[new["case"]], [0, 0])
         total[0] += new["required_found"] - before["required_found"]
         total[1] += new["required_total"]
-    low, high = bootstrap(list(sums.values()))
     return {"pairs": len(pairs), "gained": gained, "lost": lost, "mcnemar_p": float(f"{mcnemar(lost, gained):.3g}"),
-            "labels_difference": sum(one for one, _ in sums.values()), "conversations": len(sums),
-            "difference_interval": [low, high]}
-
-
-def pairs(rows, baseline):
-    """`against` over all conversations, and over the held-out ones, which no rule of this project was tuned on."""
-    held_out = [row for row in rows if row["split"] == "held_out"]
-    return {"all": against(rows, baseline), "held_out": against(held_out, baseline)}
+            "labels_difference": sum(one for one, _ in sums.values()), "histories": len(sums),
+            "difference_interval": bootstrap(list(sums.values())) if sums else None}
 
 
 def bootstrap(sums, draws=DRAWS, seed=SEED):
-    """The 95% percentile interval of the summed difference over the summed labels, conversations drawn anew."""
+    """The 95% percentile interval of the summed difference over the summed labels, histories drawn anew.
+
+    bootstrap([[1, 10], [1, 10]]) -> [0.1, 0.1]
+    """
     draw, shares = random.Random(seed), []
     for _ in range(draws):
         chosen = draw.choices(sums, k=len(sums))
         shares.append(sum(one for one, _ in chosen) / sum(total for _, total in chosen))
     shares.sort()
-    return round(shares[int(0.025 * draws)], 4), round(shares[int(0.975 * draws) - 1], 4)
+    return [round(shares[int(0.025 * draws)], 4), round(shares[int(0.975 * draws) - 1], 4)]
+
+
+@per_history
+def messages_apart(history):
+    """(the history with each message as a turn of its own, {turn id: [(number there, text), ...]})."""
+    apart, by_turn = [], {}
+    for number, unit in enumerate(units(history)):
+        text = "\n".join(message.get("content") or "" for message in shown(unit, unit.session is not None))
+        apart.append({**history[unit.turn], "id": str(number), "user": text, "assistant": "", "messages": []})
+        by_turn.setdefault(history[unit.turn].get("id"), []).append((number, text))
+    return apart, by_turn
+
+
+def order(rule, case):
+    """The numbers of the turns in the order in which a rule would take them; None for one that has none."""
+    newest = len(case["history"]) - 1
+    if rule == "recent":
+        return range(newest, -1, -1)
+    if rule == "hybrid":
+        return list(dict.fromkeys([newest, *order_of("relevant", case)]))
+    return order_of(rule, case) if rule == "relevant" or rule in SELECTORS else None
 
 
 def recall_at(cases, names):
-    """{selector: {k: mean over questions of the share of labels found}}; None for `notes`, whose room is in tokens."""
-    found, count = {}, MessageCount()
-    for name, select in selector_table(names).items():
-        if name == "notes":
-            found[name] = None
-            continue
-        shares = dict.fromkeys(CUTS, 0.0)
-        for case in progress(cases, desc=f"recall at k, {name}"):
+    """{rule: {k: mean share of labels found}}; None for rules that have no order (notes, and one's own)."""
+    shares = {name: dict.fromkeys(map(str, CUTS), 0.0) for name in names}
+    for case in progress(cases, desc="recall at k"):
+        apart, by_turn = messages_apart(case["history"])
+        labels = [{number for number, text in by_turn[fact["turn"]] if fact["text"] in text}
+                  for fact in case["required"]]
+        for name in names:
+            ranked = order(name, {**case, "history": apart})
+            if ranked is None:
+                shares[name] = None
+                continue
             for cut in CUTS:
-                limited = with_input(case, cut + len(render(case, [])))
-                row = grade(limited, select(limited, count))
-                shares[cut] += row["required_found"] / row["required_total"]
-        found[name] = {str(cut): round(total / len(cases), 4) for cut, total in shares.items()}
-    return found
+                first = set(ranked[:cut])
+                shares[name][str(cut)] += sum(not first.isdisjoint(label) for label in labels) / len(labels)
+    return {name: share and {cut: round(value / len(cases), 4) for cut, value in share.items()}
+            for name, share in shares.items()}
 
 
-def evidence_fits(cases, budget, count):
-    """Questions whose evidence turns alone, with instructions and question, fit the budget."""
-    fits = 0
+def evidence_fits(cases, budgets):
+    """{budget: questions whose evidence turns alone, with instructions and question, fit it}."""
+    count, costs = counter(), []
     for case in cases:
         wanted = {fact["turn"] for fact in case["required"]}
-        turns = [number for number, turn in enumerate(case["history"]) if turn["id"] in wanted]
-        fits += count(render(case, turns)) <= budget
-    return fits
+        turns = [number for number, turn in enumerate(case["history"]) if turn.get("id") in wanted]
+        costs.append(count(render(case, turns)))
+    return {budget: sum(cost <= budget for cost in costs) for budget in budgets}
 
 
 def measure(path, names, budgets, baseline, jobs=1):
-    """The whole result for LoCoMo's file."""
-    cases = read_cases(path, 2)
+    """The whole result for a file."""
+    cases, locomo = read_cases(path)
     result, _ = run_cases(cases, names, path, grade, budgets, jobs=jobs)
+    history_of = {case["id"]: id(case["history"]) for case in cases}
+    fits = evidence_fits(cases, budgets)
     levels = {}
-    for budget, rows in result.items():
-        levels[str(budget)] = {
-            "evidence_alone_fits": evidence_fits(cases, budget, counter()),
-            "strategies": {name: groups(rows[name]) for name in names},
-            "paired": {name: pairs(rows[name], rows[baseline]) for name in names if name != baseline}}
+    for budget, rows in progress(result.items(), desc="pairs"):
+        paired = {name: {group: against(some, rows[baseline], history_of)
+                         for group, some in by_group(rows[name], list).items() if group in ("all", "dev", "held_out")}
+                  for name in names if name != baseline}
+        levels[str(budget)] = {"evidence_alone_fits": fits[budget],
+                               "strategies": {name: by_group(rows[name]) for name in names}, "paired": paired}
     return {"questions": len(cases), "labels": sum(len(case["required"]) for case in cases), "baseline": baseline,
-            "budgets": levels, "recall_at": recall_at(read_cases(path, 1), names), "published": PUBLISHED}
+            "budgets": levels, "recall_at": recall_at(cases, names), "published": PUBLISHED if locomo else {}}
 
 
-def percent(part, whole):
-    return f"{100 * part / whole:5.1f}" if whole else "    -"
+def percent(part, whole=1):
+    return f"{100 * part / whole:.1f}" if whole else "-"
 
 
-def pair_lines(by_split, baseline):
-    """The pairs of one selector against the baseline as lines."""
-    for split, pair in by_split.items():
-        low, high = pair["difference_interval"]
-        p = f"{pair['mcnemar_p']:.2g}" if pair["mcnemar_p"] else "under 1e-300"
-        few = f"bootstrap over only {pair['conversations']} conversations"
-        interval = f"{100 * low:+.1f} to {100 * high:+.1f} points ({few})"
-        if pair["conversations"] == 1:  # drawn anew it is always itself
-            interval = f"{100 * low:+.1f} points, and one conversation has no interval"
-        yield (f"against {baseline}, {split}: complete questions gained {pair['gained']}, lost {pair['lost']}, exact "
-               f"McNemar p {p}; labels {interval}")
+def pair_cells(pair):
+    """Gained, lost, p and interval of a pair as cells."""
+    p, few = pair["mcnemar_p"], pair["histories"]
+    interval = " to ".join(f"{100 * end:+.1f}" for end in pair["difference_interval"] or [])
+    note = "one history has no interval" if few == 1 else f"{few} histories{', few: rough' if few < 30 else ''}"
+    return [pair["gained"], pair["lost"], f"{p:.2g}" if p else "under 1e-300",
+            f"{interval} ({note})" if few > 1 else note]
 
 
-def table(result):
+def tables(result):
     """The result as lines of text."""
-    names = list(next(iter(result["budgets"].values()))["strategies"])
-    wide = max(map(len, [*names, *PUBLISHED]))
     for budget, level in result["budgets"].items():
-        yield (f"{int(budget):,} input tokens; the evidence alone fits for {level['evidence_alone_fits']} "
-               f"of {result['questions']} questions")
-        columns = list(level["strategies"][names[0]])
-        yield (
-            f"{'% of labels found':{wide}}  " + "  ".join(f"{column:>11}" for column in columns) + "   complete  tokens"
-        )
-        for name, by_group in level["strategies"].items():
-            shares = "  ".join(f"{percent(one['labels_found'], one['labels']):>11}" for one in by_group.values())
-            all_ = by_group["all"]
-            failed = f"  {all_['errors']} failed" if all_["errors"] else ""
-            yield f"{name:{wide}}  {shares}  {all_['complete_questions']:>9}  {all_['mean_input_tokens']:>8}{failed}"
-        for name, by_split in level["paired"].items():
-            yield from (f"{name:{wide}}  {line}" for line in pair_lines(by_split, result["baseline"]))
+        yield (f"{int(budget):,} input tokens; the evidence alone fits for {level['evidence_alone_fits']} of "
+               f"{result['questions']} questions; % of labels found")
+        rows = [["rule", *next(iter(level["strategies"].values())), "complete", "tokens", "failed"]]
+        for name, groups in level["strategies"].items():
+            every = groups["all"]
+            rows.append([name, *(percent(one["labels_found"], one["labels"]) for one in groups.values()),
+                         every["complete_questions"], every["mean_input_tokens"], every["errors"] or ""])
+        yield from columns(rows, right=range(1, len(rows[0])))
+        rows = [[f"against {result['baseline']}", "complete: gained", "lost", "McNemar p", "labels, points"]]
+        rows += [[f"{name}, {group}", *pair_cells(pair)]
+                 for name, groups in level["paired"].items() for group, pair in groups.items()]
+        yield from columns(rows if len(rows) > 1 else [], right=(1, 2, 3))
         yield ""
-    yield f"{'recall at k utterances':{wide}}  " + "  ".join(f"{cut:>5}" for cut in CUTS)
-    for name, shares in result["recall_at"].items():
-        values = [f"{100 * value:5.1f}" for value in shares.values()] if shares else ["    -"] * len(CUTS)
-        yield f"{name:{wide}}  " + "  ".join(values)
-    for name, values in result["published"].items():
-        yield f"{name:{wide}}  " + "  ".join(f"{100 * value:5.1f}" for value in values)
+    rows = [["recall at k messages", *CUTS]]
+    rows += [[name, *(map(percent, shares.values()) if shares else "-" * len(CUTS))]
+             for name, shares in result["recall_at"].items()]
+    rows += [[name, *map(percent, values)] for name, values in result["published"].items()]
+    yield from columns(rows, right=range(1, 5))
 
 
 def main(argv=None):
-    from selection.retrievers import SELECTORS
-
     every = [*STRATEGIES, *SELECTORS]
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0],
-                                     epilog="LoCoMo: github.com/snap-research/locomo, data/locomo10.json\n"
-                                     "example: python -m workbench.retrieval_table locomo10.json > locomo.local.json",
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("file", type=Path, help="locomo10.json as its authors publish it")
+    parser = make_parser(__doc__)
+    parser.add_argument("file", type=Path, help="locomo10.json as its authors publish it, or a case set")
     parser.add_argument("--strategies", default=",".join(every), metavar="NAME,…", help="default: %(default)s")
     parser.add_argument("--budget", type=whole_numbers, default=BUDGETS, metavar="N,…",
-                        help="input tokens, one run each (default 1024,4096,16384)")
+                        help="input tokens (default 1024,4096,16384)")
     parser.add_argument("--against", default="bm25", metavar="NAME", help="the baseline of the pairs (default bm25)")
-    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes for the budgets' runs")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes")
     args = parser.parse_args(argv)
     names = [name.strip() for name in args.strategies.split(",") if name.strip()]
     if args.against not in names:
@@ -211,7 +220,7 @@ def main(argv=None):
     selector_table(names)  # an unknown name is refused before the long work
     result = measure(args.file, names, args.budget, args.against, args.jobs)
     sys.stdout.write(dump(result))
-    for line in table(result):
+    for line in tables(result):
         print(line, file=sys.stderr)
     return 0
 

@@ -66,7 +66,8 @@ class Terms(unittest.TestCase):
         two = index("Ana: harbour", "Bob: harbour", "Ana: dogs", "Bob: cats")
         self.assertEqual(two._named("What did Ana say?"), set())
         nearly_all = index(*(f"User: harbour {number}" for number in range(99)), *["Ana: harbour"] * 3)
-        self.assertEqual((nearly_all._named("Which user said so?"), nearly_all._named("Anas harbour")), (set(), {"ana"}))
+        self.assertEqual(nearly_all._named("Which user said so?"), set())
+        self.assertEqual(nearly_all._named("Anas harbour"), {"ana"})
 
     def test_a_label_is_read_where_there_is_none(self):
         for text, label in (("Ana: hi", "Ana"), ("Ana Maria O'Neill: hi", "Ana Maria O'Neill"), ("12: hi", None),

@@ -11,7 +11,7 @@ from selection.tests.made import case, count
 
 class EverySelector(unittest.TestCase):
     def all_choose(self, turns, *args, **more):
-        """Each selector that looks at a turn alone chooses these turns; those that look around are held to their own tests below."""
+        """Each selector that looks at a turn alone chooses these turns; near has its own tests below."""
         names = ("bm25", "dense", "rerank")
         chosen = {name: SELECTORS[name](case(*args, **more), count)["turns"] for name in names}
         self.assertEqual(chosen, dict.fromkeys(names, turns))
