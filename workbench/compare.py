@@ -5,11 +5,10 @@ Run:  python -m evaluate > fresh.local.json
 
 Every lost fact, new stale fact and new selection over budget is listed by strategy and case; one that --allow does not
 name ends with status 1. Means never decide: the paired figures stand beside the list for what they can show. Facts of
-one case depend on each other, so the McNemar test over cases is the one to read.
-Reports of other cases, budgets, counters or graders are refused with status 3: only the strategies may differ.
-A row that holds no grade, since its selector failed, is neither pass nor fail: the gate is then not decided (3).
-
-A report that does not follow from its own rows was edited or merged, and is refused.
+one case depend on each other, so the McNemar test over cases is the one to read. Reports of other cases, budgets,
+counters or graders are refused with status 3: only the strategies may differ. A row without a grade, whose selector
+failed, is neither pass nor fail: the gate is then not decided (3). A report that does not follow from its own rows was
+edited or merged, and is refused.
 
 allow file  [{"change": "lost" | "stale" | "over budget", "strategy", "case", "fact", "why"}], and "budget" in a sweep:
             the `blocking` that the gate printed, each entry with the reason added, or that whole result
@@ -21,7 +20,7 @@ from pathlib import Path
 
 from base.ci import tell_ci
 from base.result_files import check_evaluation, fact_name, graded, levels, read_result
-from base.shapes import FACT, misfit
+from base.shapes import FACT, Only, misfit
 from base.shown import columns, one_line
 from base.stats import mcnemar, wilson
 from evaluate import summarize
@@ -36,13 +35,14 @@ CHANGES = ("lost", "stale", "over budget")
 LEVEL = 0.05
 
 
-def is_words(value):
-    """Whether a value is a text that says something."""
+def is_said(value):
+    """Whether a value is a text that is not blank."""
     return isinstance(value, str) and bool(value.strip())
 
 
-ENTRY = {"change": lambda value: value in CHANGES, "strategy": is_words, "case": is_words, "fact?": FACT,
-         "budget?": (int, is_words), "why": is_words}
+NAMED = {"strategy": is_said, "case": is_said, "budget?": (int, is_said), "why": is_said}
+ALLOWED = (Only({"change": lambda change: change in CHANGES[:2], "fact": FACT, **NAMED}),
+           Only({"change": lambda change: change == CHANGES[2], **NAMED}))
 
 
 def check_comparable(recorded, fresh):
@@ -59,57 +59,51 @@ def check_comparable(recorded, fresh):
 
 def named_pairs(recorded, fresh, pairs):
     """[(strategy of the recorded report, of the fresh one)]: those given, else each recorded one with itself."""
-    chosen = []
-    for text in pairs:
-        old, mark, new = text.partition("=")
-        if not mark or not old or not new:
+    chosen = [tuple(text.split("=", 1)) for text in pairs]
+    for text, pair in zip(pairs, chosen):
+        if len(pair) < 2 or not all(pair):
             raise InputError(f"--pair {text}: not two names; write RECORDED=FRESH, such as bm25=near")
-        chosen.append((old, new))
     for budget, level in levels(recorded).items():
-        other = levels(fresh)[budget]["cases"]
         chosen = chosen or [(name, name) for name in level["cases"]]
         for old, new in chosen:
-            if old not in level["cases"] or new not in other:
-                side, name = ("recorded", old) if old not in level["cases"] else ("fresh", new)
-                raise NotComparable(f"the {side} report has no strategy {name!r}; run it there too, or name a --pair")
+            for side, name, cases in (("recorded", old, level), ("fresh", new, levels(fresh)[budget])):
+                if name not in cases["cases"]:
+                    raise NotComparable(f"the {side} report has no strategy {name!r}; run it there, or name a --pair")
     return chosen
 
 
 def compare_rows(recorded, fresh):
     """What changed between the rows of one strategy: lists of {"case", "fact"} by change, and the paired figures."""
     before, after = ({row["case"]: row for row in rows} for rows in (recorded, fresh))
-    totals = [
-        {name: row.get("required_total") for name, row in side.items() if graded(row)} for side in (before, after)]
-    both = totals[0].keys() & totals[1].keys()
-    if before.keys() != after.keys() or any(totals[0][name] != totals[1][name] for name in both):
+    both = [name for name in before if graded(before[name]) and graded(after.get(name, {}))]
+    if before.keys() != after.keys() or any(
+            before[name]["required_total"] != after[name]["required_total"] for name in both):
         raise NotComparable("the reports grade other cases or facts under the same hash; record both again")
-    found = {"lost": [], "stale": [], "over budget": [], "gained": [], "stale gone": []}
+    changes = {change: [] for change in ("lost", "stale", "over budget", "gained", "stale gone")}
     pairs = {"cases": Counter(), "facts": Counter()}
-    for name, old in before.items():
-        if name not in both:
-            continue
-        new = after[name]
-        lost, gained = difference(new["missing"], old["missing"]), difference(old["missing"], new["missing"])
-        found["lost"] += [{"case": name, "fact": fact} for fact in lost]
-        found["gained"] += [{"case": name, "fact": fact} for fact in gained]
-        for change, one, other in (("stale", new, old), ("stale gone", old, new)):
-            stale = difference(one["stale_included"], other["stale_included"])
-            found[change] += [{"case": name, "fact": fact} for fact in stale]
+    for name in both:
+        old, new = before[name], after[name]
+        for field, more, less in (("missing", "lost", "gained"), ("stale_included", "stale", "stale gone")):
+            changes[more] += [{"case": name, "fact": fact} for fact in difference(new[field], old[field])]
+            changes[less] += [{"case": name, "fact": fact} for fact in difference(old[field], new[field])]
         if old["within_budget"] and not new["within_budget"]:
-            found["over budget"].append({"case": name})
+            changes["over budget"].append({"case": name})
+        lost = len(difference(new["missing"], old["missing"]))
+        gained = len(difference(old["missing"], new["missing"]))
         pairs["cases"][not old["missing"], not new["missing"]] += 1
         pairs["facts"] += Counter(
-            {(True, True): old["required_total"] - len(old["missing"]) - len(lost), (True, False): len(lost),
-             (False, True): len(gained), (False, False): len(old["missing"]) - len(gained)})
-    ungraded = [name for name in before if name not in both]
-    return {**found, "stale_cases": {"recorded": stale_cases(recorded), "fresh": stale_cases(fresh)}, "not_graded": ungraded, "paired": {unit: paired(counts) for unit, counts in pairs.items()}}
+            {(True, True): old["required_found"] - lost, (True, False): lost, (False, True): gained,
+             (False, False): len(old["missing"]) - gained})
+    return {**changes, "stale_cases": {"recorded": stale_cases(recorded), "fresh": stale_cases(fresh)},
+            "not_graded": [name for name in before if name not in both],
+            "paired": {unit: paired(counts) for unit, counts in pairs.items()}}
 
 
 def stale_cases(rows):
     """{"alone", "replaced"}: cases whose request holds a stale fact and lacks a required one; and lacks none."""
     stale = [row for row in rows if graded(row) and row["stale_included"]]
-    alone = [row["case"] for row in stale if row["missing"]]
-    return {"alone": alone, "replaced": [row["case"] for row in stale if not row["missing"]]}
+    return {"alone": [row["case"] for row in stale if row["missing"]],
+            "replaced": [row["case"] for row in stale if not row["missing"]]}
 
 
 def difference(one, other):
@@ -121,14 +115,10 @@ def paired(counts):
     """Figures of Counter {(found before, found after): pairs}: discordant counts, exact p, Wilson intervals (95%)."""
     total, lost, gained = sum(counts.values()), counts[True, False], counts[False, True]
     before, after = counts[True, True] + lost, counts[True, True] + gained
+    low_high = [[round(end, 3) for end in wilson(found, total)] if total else None for found in (before, after)]
     return {"total": total, "found_recorded": before, "found_fresh": after, "gained": gained, "lost": lost,
-            "mcnemar_p": float(f"{mcnemar(lost, gained):.6g}"), "interval_recorded": rounded(wilson(before, total)),
-            "interval_fresh": rounded(wilson(after, total))}
-
-
-def rounded(interval):
-    """An interval to three places, as shares are written."""
-    return None if interval is None else [round(value, 3) for value in interval]
+            "mcnemar_p": float(f"{mcnemar(lost, gained):.6g}"), "interval_recorded": low_high[0],
+            "interval_fresh": low_high[1]}
 
 
 def smallest_difference(cases):
@@ -139,41 +129,33 @@ def smallest_difference(cases):
 
 def read_allowed(path):
     """The entries of an allow file, fact and budget as the gate names them; InputError for one without a reason."""
-    if path is None:
-        return []
-    value = read_json(path)
+    value = read_json(path) if path else []
     entries = value.get("blocking") if isinstance(value, dict) else value
-    problem = misfit(entries, [ENTRY], "the list")
-    if problem:
-        raise InputError(f"{path}: {problem}; an allowed change needs a change out of {', '.join(CHANGES)}, its names "
-                         "and the reason as why")
-    for number, entry in enumerate(entries, 1):
-        wanted = {"change", "strategy", "case", "why"} | ({"fact"} if entry["change"] != "over budget" else set())
-        if set(entry) - {"budget"} != wanted:
-            raise InputError(f"{path}: entry {number}: fields {sorted(entry)}; wanted are {sorted(wanted)}, and budget "
-                             "in a sweep")
+    if problem := misfit(entries, [ALLOWED], "the list"):
+        raise InputError(f"{path}: {problem}: wanted are change ({', '.join(CHANGES)}), strategy, case, fact (unless over "
+                         "budget), budget in a sweep, and the reason as why")
     as_named = {"fact": fact_name, "budget": str}
-    return [{key: as_named.get(key, str)(value) for key, value in entry.items()} for entry in entries]
+    return [{field: as_named.get(field, str)(value) for field, value in entry.items()} for entry in entries]
 
 
 def compare(recorded, fresh, pairs=(), allowed=()):
     """The gate's result for two reports. `decision` is safe, blocked or undecided."""
     check_comparable(recorded, fresh)
     results, blocking, used = [], [], []
-    for old, new in named_pairs(recorded, fresh, pairs):
-        for budget, level in levels(recorded).items():
+    pairs = named_pairs(recorded, fresh, pairs)
+    for budget, level in levels(recorded).items():
+        for old, new in pairs:
             rows = compare_rows(level["cases"][old], levels(fresh)[budget]["cases"][new])
             place = {"strategy": new, **({"budget": budget} if budget else {})}
             results.append({**place, **({"recorded_strategy": old} if old != new else {}), **rows})
-            for change in CHANGES:
-                for item in rows[change]:
-                    entry = allowing({"change": change, **place, **item}, allowed)
-                    (used if entry else blocking).append(entry or {"change": change, **place, **item})
+            for change in [{"change": kind, **place, **item} for kind in CHANGES for item in rows[kind]]:
+                entry = allowing(change, allowed)
+                (used if entry else blocking).append(entry or change)
     cases = max(result["paired"]["cases"]["total"] for result in results)
     undecided = any(result["not_graded"] for result in results)
     return {"decision": "blocked" if gate(results, blocking) == "hold" else "undecided" if undecided else "safe",
             "blocking": blocking, "allowed": used, "allowed_unused": [entry for entry in allowed if entry not in used],
-            "smallest_difference": smallest_difference(cases), "recorded": identity(recorded), "fresh": identity(fresh),
+            "smallest_difference": smallest_difference(cases), "recorded": hashes(recorded), "fresh": hashes(fresh),
             "results": results}
 
 
@@ -192,7 +174,7 @@ def allowing(change, allowed):
     return None
 
 
-def identity(report):
+def hashes(report):
     """What was hashed in a report, and by what its strategies are known."""
     return {key: report[key] for key in report if key.endswith("_sha256") or key == "case_set"}
 
@@ -202,7 +184,13 @@ def place_of(row):
     return row["strategy"] + (f" at {row['budget']} tokens" if "budget" in row else "")
 
 
-def told(result):
+def change_text(change, item, stale):
+    """A change in words, as "stale: one: port 80, without its replacement"; `stale`: stale_cases of the fresh rows."""
+    alone = change == "stale" and item["case"] in stale["alone"]
+    return f"{change}: {item['case']}: {item.get('fact', 'the whole request')}" + ", without its replacement" * alone
+
+
+def table(result):
     """The result as lines of text for a person."""
     rows = [["strategy", "unit", "found", "of", "gained", "lost", "exact McNemar p"]]
     for row in result["results"]:
@@ -217,10 +205,8 @@ def told(result):
             yield (f"{place_of(row)}: cases with a stale fact: {len(old['alone'])} -> {len(new['alone'])} without its "
                    f"replacement, {len(old['replaced'])} -> {len(new['replaced'])} with it")
         for change in ("gained", "stale gone", *CHANGES):
-            for item in row[change]:
-                yield f"{place_of(row)}: {change}: {item['case']}: {said_of(change, item, new)}"
-        for name in row["not_graded"]:
-            yield f"{place_of(row)}: not graded: {name}: a selector failed there"
+            yield from (f"{place_of(row)}: {change_text(change, item, new)}" for item in row[change])
+        yield from (f"{place_of(row)}: not graded: {name}: a selector failed there" for name in row["not_graded"])
     least = result["smallest_difference"]
     reach = "" if least["within_reach"] else f", which {least['cases']} cases cannot have"
     yield f"the least this set could have shown: {least['discordant_pairs']} discordant cases on one side{reach}"
@@ -231,37 +217,27 @@ def told(result):
     yield f"{result['decision']}: {len(result['blocking'])} changes that nothing allows"
 
 
-def said_of(change, item, stale):
-    """What a change is about; of a new stale fact also whether it came without its replacement."""
-    alone = change == "stale" and item["case"] in stale["alone"]
-    return item.get("fact", "the whole request") + (", without its replacement" if alone else "")
-
-
 def checks(result, fresh):
     """The result for base.ci: a check for each change that nothing allows, and for each case without one."""
-    blocking = {}
-    for change in result["blocking"]:
-        key = (change["strategy"], change.get("budget"), change["case"])
-        blocking.setdefault(key, []).append(change)
     for row in result["results"]:
         for case in levels(fresh)[row.get("budget")]["cases"][row["strategy"]]:
-            changes = blocking.get((row["strategy"], row.get("budget"), case["case"]), [])
-            check = {"group": place_of(row), "name": case["case"], "state": "passed", "message": ""}
-            if case["case"] in row["not_graded"]:
+            case, check = case["case"], {"group": place_of(row), "name": case["case"], "state": "passed", "message": ""}
+            changes = [change for change in result["blocking"] if place_of(change) == place_of(row)
+                       and change["case"] == case]
+            if case in row["not_graded"]:
                 yield {**check, "state": "error", "message": "not graded: a selector failed there"}
             elif not changes:
                 yield check
             for change in changes:
-                said = f"{change['change']}: {said_of(change['change'], change, row['stale_cases']['fresh'])}"
-                yield {**check, "name": f"{case['case']}: {said}", "state": "failed", "message": said}
+                text = change_text(change["change"], change, row["stale_cases"]["fresh"])
+                yield {**check, "name": text, "state": "failed", "message": text}
 
 
 def main(argv=None):
     parser = make_parser(__doc__)
     parser.add_argument("recorded", type=Path, help="the report that evaluate.py gave before the change")
     parser.add_argument("fresh", type=Path, help="the report that it gives now")
-    parser.add_argument(
-        "--allow", type=Path, metavar="FILE", help="JSON list of changes allowed by name, each with why")
+    parser.add_argument("--allow", type=Path, metavar="FILE", help="JSON list of changes allowed by name, each with why")
     parser.add_argument("--pair", action="append", default=[], metavar="RECORDED=FRESH",
                         help="compare these two strategies instead of each with itself; may be repeated")
     parser.add_argument("--junit", type=Path, metavar="FILE", help="also write what was found as JUnit XML, for CI")
@@ -273,7 +249,7 @@ def main(argv=None):
     result = compare(*reports, args.pair, read_allowed(args.allow))
     tell_ci("workbench.compare", list(checks(result, reports[1])), args.junit)
     sys.stdout.write(dump(result))
-    for line in told(result):
+    for line in table(result):
         print(one_line(line, 500), file=sys.stderr)
     return {"safe": 0, "blocked": 1, "undecided": 3}[result["decision"]]
 

@@ -11,7 +11,7 @@ from unittest import mock
 from xml.etree import ElementTree
 
 from base.command import InputError, NotComparable, status_of
-from workbench.compare import compare, main, paired, smallest_difference, told
+from workbench.compare import compare, main, paired, smallest_difference, table
 from workbench.tests.made import report, row
 
 
@@ -73,7 +73,7 @@ class Gate(unittest.TestCase):
         self.assertEqual(result["results"][0]["stale_cases"],
                          {"recorded": {"alone": ["three"], "replaced": []},
                           "fresh": {"alone": ["one"], "replaced": ["two", "three"]}})
-        text = "\n".join(told(result))
+        text = "\n".join(table(result))
         self.assertIn("1 -> 1 without its replacement, 0 -> 2 with it", text)
         self.assertIn("stale: one: old, without its replacement\nrecent: stale: two: old\n", text)
 
@@ -212,7 +212,7 @@ class Command(unittest.TestCase):
             _, _, err = self.run_files(before, report(row("one", ["x", "y"]), row("two"), failed), junit=True)
         suite = ElementTree.fromstring(self.junit)
         self.assertEqual([suite.get(name) for name in ("tests", "failures", "errors")], ["4", "2", "1"])
-        self.assertEqual([case.get("name") for case in suite], ["one: lost: x", "one: lost: y", "two", "three"])
+        self.assertEqual([case.get("name") for case in suite], ["lost: one: x", "lost: one: y", "two", "three"])
         self.assertEqual(len([line for line in err.splitlines() if line.startswith("::error")]), 2)
 
     def test_an_edited_or_merged_report_is_believed(self):
