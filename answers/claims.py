@@ -21,7 +21,9 @@ HUNDREDS = rf"(?:(?:{SMALL}|a)[- ]hundred(?: (?:and )?{SMALL})?|{SMALL})"
 NUMBER_WORDS = re.compile(rf"\b(?:(?:{HUNDREDS}|a)[- ]thousand(?: (?:and )?{HUNDREDS})?|{HUNDREDS})\b", re.IGNORECASE)
 ONE_AS_PRONOUN = re.compile(r"\b(?:no|this|that|which|each|any|every|the|another|some) $", re.IGNORECASE)
 
-MARKS = str.maketrans("‘’ʼ“”„«»‐‑‒–−", '\'\'\'"""""-----', "*`")
+QUOTES = str.maketrans("‘’ʼ“”„«»‐‑‒–−", '\'\'\'"""""-----')
+UNSEEN = re.compile("[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")  # without any width
+MARKED = re.compile(r"[_`]|\\\*")  # a key that holds what could be a mark of Markdown
 CLAUSE_START = re.compile(r"[,;:()]|\bbut\b|\band\b|\bhowever\b|\bnow\b| - ", re.IGNORECASE)
 NEGATOR = r"(?:\bnot|\bnever|\bno longer|n't|\bcannot)"
 LIMITING = (
@@ -67,9 +69,22 @@ CORRECTED = re.compile(r"^(?: [\w'-]+){0,2} ?[,.;(-]+ ?"
                        r"(?:no[,:]|wait,|sorry,|(?:actually|or rather|rather|i mean|make that|correction)\b)",
                        re.IGNORECASE)
 FROM = re.compile(r"\bfrom $", re.IGNORECASE)
+FROM_OR_SWITCH = re.compile(r"\bfrom\b|\b(?:chang|rais|lower|increas|reduc|mov|switch|updat)\w+", re.IGNORECASE)
 OTHER_NUMBER = r"(?:\d[\w]*|" + SMALL + r"\b)"
-OR_ANOTHER = re.compile(rf"^ or {OTHER_NUMBER}", re.IGNORECASE)
-ANOTHER_OR = re.compile(rf"{OTHER_NUMBER} or $", re.IGNORECASE)
+PART_BEFORE = re.compile(  # makes the number behind it part of another claim: 12-14, 1/14, -14, between 8 and 14
+    rf"\d[.,:/^]?$|{OTHER_NUMBER}(?: ?[-/] ?| (?:or|through) )$|(?:^|[^\w-])-$|\bminus $"
+    rf"|\bbetween (?:{OTHER_NUMBER}(?: [\w%]+){{0,2}} and )?$|\b(?:rang\w+|anywhere|var\w+) from {OTHER_NUMBER} to $",
+    re.IGNORECASE)
+PART_AFTER = re.compile(  # and the number before it: 14-16, 14/20, 14:30, 14 000, 14 million
+    rf"^(?:[.,:/^]?\d| ?[-/] ?{OTHER_NUMBER}| (?:or|through) {OTHER_NUMBER}| \d{{3}}\b| and a half\b"
+    r"|[ -]?(?:hundred|thousand|million|billion|trillion|dozen)\b)",
+    re.IGNORECASE)
+COMPARED = re.compile(
+    r"\b(?:(?:less|fewer|more|greater|higher|lower|larger|smaller|longer|shorter) than|under|over|above|below|beyond"
+    r"|exceed\w*) (?:about |the )?$",
+    re.IGNORECASE)
+NOT_COMPARED = re.compile(rf"{NEGATOR}|\bno\b|\bwithout\b", re.IGNORECASE)  # "no more than 14" is a claim of 14
+RANGE = re.compile(rf"{OTHER_NUMBER} to $", re.IGNORECASE), re.compile(rf"^ to {OTHER_NUMBER}", re.IGNORECASE)
 A_NUMBER = re.compile(rf"\b{OTHER_NUMBER}", re.IGNORECASE)
 A_WORD = re.compile(r"\w")
 NEAR = 300
@@ -93,14 +108,43 @@ SAID_MISSING = re.compile(
     re.IGNORECASE)
 
 
-def plain(text):
-    """The text in one form: marks of Markdown out, struck words out, plain quotes and dashes, bare numbers."""
-    text = re.sub(r"~~[^~\n]{0,200}~~", " ", text)
+def unified(text):
+    """The text without struck words and characters without width, with plain quotes and dashes and bare numbers."""
+    text = re.sub(r"~~[^~\n]{0,200}~~", " ", UNSEEN.sub("", text))
     text = re.sub(r"(?<=\d)[,'’\u00a0\u2009\u202f](?=\d{3}(?!\d))", "", text)
-    text = re.sub(r"\n\s*(?=\n|[-*•#>]|\d+[.)] )", ".\n", text)  # a list item or paragraph is a sentence of its own
-    text = text.replace("—", " - ").replace("…", "...").translate(MARKS)
-    text = re.sub(r"(?<!\w)_+|_+(?!\w)", "", text)
-    return " ".join(text.split())
+    text = re.sub(r"\\([_*`])", r"\1", text.replace("—", " - ").replace("…", "...").translate(QUOTES))
+    return re.sub(r"[^\S\n]+", " ", text)
+
+
+def plain(text):
+    """The unified text in sentences and without marks of Markdown: plain("**1,200** `rows`") -> "1200 rows"."""
+    text = re.sub(r"\n\s*(?=\n|[-*•#>]|\d+[.)] )", ".\n", unified(text))  # a list item is a sentence of its own
+    return " ".join(re.sub(r"(?<!\w)_+|_+(?!\w)|[*`]", "", text).split())
+
+
+@functools.lru_cache(maxsize=256)
+def adapted(pattern):
+    """A key's pattern in the form that answers are brought to: quotes, dashes, blanks and thousands as in `plain`."""
+    text = UNSEEN.sub("", pattern.pattern).replace("—", r" \- ").replace("…", r"\.\.\.")
+    text = re.sub("[‐‑‒–−]", r"\\-", text).translate(QUOTES)
+    return re.compile(re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", re.sub(r"\s+", " ", text)), pattern.flags)
+
+
+def held(text, key):
+    """(text, key) fit to be read: patterns adapted, and what one with marks of Markdown matches put as one word.
+
+    `plain` takes the marks out of the answer, and with them __init__ and */5 * * * *.
+    """
+    text, patterns = unified(text), {}
+    for kind in ("must", "stale"):
+        patterns[kind] = []
+        for number, pattern in enumerate(map(adapted, key[kind])):
+            if MARKED.search(pattern.pattern):
+                word = f"held{kind}{number}x"
+                text = pattern.sub(word, text)
+                pattern = re.compile(f"{word}|(?:{pattern.pattern})", pattern.flags)
+            patterns[kind].append(pattern)
+    return text, patterns
 
 
 def digits(text):
@@ -122,12 +166,6 @@ def digits(text):
     return NUMBER_WORDS.sub(value, text)
 
 
-@functools.lru_cache(maxsize=256)
-def adapted(pattern):
-    """A key's pattern for text that `plain` has changed: its thousands separators are taken out as well."""
-    return re.compile(re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", pattern.pattern), pattern.flags)
-
-
 def readings(text):
     """The sentences of the plain text as it is, with its hyphens parted, and with its number words as digits."""
     text = plain(text)
@@ -136,30 +174,30 @@ def readings(text):
 
 
 def claims(sentences, patterns):
-    """For each sentence, whether the answer claims there what each occurrence of each pattern says: lists of bools."""
-    return [[is_claimed(sentence, match, following)
-             for pattern in patterns
-             for match in adapted(pattern).finditer(sentence)]
-            for sentence, following in zip(sentences, [*sentences[1:], ""])]
+    """For each sentence an iterator of bools: whether the answer claims there what an occurrence of a pattern says."""
+    return [claims_in(sentence, following, patterns) for sentence, following in zip(sentences, [*sentences[1:], ""])]
 
 
-def is_claimed(sentence, match, following):
-    """Whether an occurrence is claimed: no question, not denied, not given up for another value, no alternative.
+def claims_in(sentence, following, patterns):
+    """The same for one sentence; `following` is the next one."""
+    question = sentence[-3:].rstrip("\"')").endswith("?")
+    for pattern in patterns:
+        for found in pattern.finditer(sentence):
+            before, after = sentence[max(0, found.start() - NEAR) : found.start()], sentence[found.end() : found.end() + NEAR]
+            yield not question and is_claimed(before, found[0], f"{after} {following[:NEAR]}")
 
-    Looks no further than NEAR characters to each side, so that the work stays linear in the text.
+
+@functools.lru_cache(maxsize=4096)  # an answer that says one thing over and over is read in little more than one look
+def is_claimed(before, found, after):
+    """Whether an occurrence is claimed: no part of a number, not denied, not given up for another value.
+
+    before, after   NEAR characters to each side, no more, so that the work stays linear in the text
     """
-    before = sentence[max(0, match.start() - NEAR) : match.start()]
-    after = f"{sentence[match.end() : match.end() + NEAR]} {following[:NEAR]}"
-    starts = [found.end() for found in CLAUSE_START.finditer(before)]
-    clause = before[starts[-1] if starts else 0 :]
-    if sentence[-3:].rstrip("\"')").endswith("?"):
+    clause = CLAUSE_START.split(before)[-1]
+    number = bool(A_NUMBER.match(found))
+    if is_part_of_number(before[-NUMBER_NEAR:], found, after[:NUMBER_NEAR], clause):
         return False
     if DENIED_BEFORE.search(clause) or PAST_ONLY.search(before) or DENIED_AFTER.search(after):
-        return False
-    if is_part_of_number(match[0], before, after):
-        return False
-    number = bool(A_NUMBER.fullmatch(match[0]))
-    if number and (OR_ANOTHER.search(after) or ANOTHER_OR.search(before)):
         return False
     if FROM.search(clause) and re.search(r"\bto\b", after):
         return False
@@ -167,41 +205,50 @@ def is_claimed(sentence, match, following):
     switch = SWITCH.search(after) if given_up else CORRECTED.search(after)
     if switch is None:
         return True
+    number = number and A_NUMBER.fullmatch(found)
     return not (A_NUMBER if number else A_WORD).search(after, switch.end())  # given up only for something else
 
 
-def is_part_of_number(found, before, after):
-    """Whether what was found is a piece of a longer number: the 3 of 3.5, the three of thirty-three."""
-    if found[0].isdigit() and re.search(r"\d\.$", before) or found[-1].isdigit() and re.match(r"\.\d", after):
+def is_part_of_number(before, found, after, clause):
+    """Whether the number that was found is part of another claim: the 3 of 3.5, the 14 of 12-14 or of less than 14."""
+    first, last = A_NUMBER.match(found), any(number.end() == len(found) for number in A_NUMBER.finditer(found))
+    if first and (PART_BEFORE.search(before) or re.search(r"(?<!\w)\d{1,3} $", before) and re.match(r"\d{3}\b", found)):
         return True
-    around, start = f"{before[-NUMBER_NEAR:]}{found}{after[:NUMBER_NEAR]}", len(before[-NUMBER_NEAR:])
-    ends = (start, start + len(found))
-    return any(number.start() < end < number.end() for number in NUMBER_WORDS.finditer(around) for end in ends)
+    if last and PART_AFTER.search(after):
+        return True
+    if first and (compared := COMPARED.search(clause)) and not NOT_COMPARED.search(clause[: compared.start()]):
+        return True
+    if (first and RANGE[0].search(before) or last and RANGE[1].search(after)) and not FROM_OR_SWITCH.search(clause):
+        return True
+    ends = (len(before), len(before) + len(found))
+    return any(number.start() < end < number.end()
+               for number in NUMBER_WORDS.finditer(f"{before}{found}{after}") for end in ends)
 
 
 def facts_given(text, key):
     """Version 2: for each must pattern in turn, whether the answer claims it somewhere."""
+    text, key = held(text, key)
     forms = readings(text)
     return [any(any(found) for form in forms for found in claims(form, [pattern])) for pattern in key["must"]]
 
 
 def states_stale_as_current(text, key):
     """Version 2: a stale pattern is claimed and nothing in its sentence, or in a later one, takes it back."""
-    return any(form_is_stale(form, key) for form in readings(text))
+    text, key = held(text, key)
+    return bool(key["stale"]) and any(form_is_stale(form, key) for form in readings(text))
 
 
 def form_is_stale(sentences, key):
     """Whether some sentence gives a replaced decision as current; read from the end, where it can be taken back."""
-    if not key["stale"]:
-        return False
     taken_back = False
-    found = zip(sentences, claims(sentences, key["must"]), claims(sentences, key["stale"]))
-    for sentence, must, stale in reversed(list(found)):
-        denied_fact = bool(must) and not any(must)  # "RabbitMQ instead of Redis": a cue, but the wrong way round
+    both = zip(sentences, claims(sentences, key["must"]), claims(sentences, key["stale"]))
+    for sentence, must, stale in reversed(list(both)):
+        musts = set(must)
+        denied_fact = musts == {False}  # "RabbitMQ instead of Redis": a cue, but the wrong way round
         replaced = REPLACEMENT.search(sentence) and not denied_fact
-        if any(stale) and not any(must) and not replaced and not taken_back:
+        if True not in musts and not replaced and not taken_back and any(stale):
             return True
-        taken_back = taken_back or (any(must) and bool(LATER_CUE.search(sentence)))
+        taken_back = taken_back or (True in musts and bool(LATER_CUE.search(sentence)))
     return False
 
 

@@ -21,6 +21,12 @@ ROOT = Path(__file__).parents[2]
 TIMES = (2, 2, 4)  # seconds: the double answers at once or is told to hang
 
 
+def entry(answer, **changed):
+    """A whole answer as a recording holds it, with some fields changed."""
+    return {"seed": 1, "answer": answer, "tool_calls": [], "done_reason": "stop", "prompt_tokens": 9,
+            "answer_tokens": 9, **changed}
+
+
 def stand_in_requests(*_):
     """The lab's requests for its own cases, counted by the stand-in, in place of answer_check.lab_requests."""
     return record.plan_requests(load_cases(ROOT / "cases.json"), STRATEGIES, stand_in_count), {}

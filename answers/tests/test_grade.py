@@ -9,8 +9,8 @@ import answer_check
 from answers import claims
 from answers.keys import compile_pattern
 from answers.reply import MAX_GRADED_CHARS
+from answers.tests.made import entry
 from base.command import InputError
-from test_answer_check import entry
 
 CASES = json.loads((Path(__file__).parent / "grade-cases.json").read_text(encoding="utf-8"))
 
@@ -48,10 +48,6 @@ class Incomplete(unittest.TestCase):
                 with self.subTest(kind, version=version):
                     found = answer_check.grade(entry(**changed), key(), version)
                     self.assertEqual(found, {"grade": "incomplete", "why": kind})
-
-    def test_thinking_left_in_the_text_is_seen(self):
-        for text in ("<|channel>thought\nHm<channel|>Mateo", "<think>Hm</think>Mateo"):
-            self.assertEqual(verdict(text), "thinking")
 
     def test_a_reply_that_never_became_an_answer_keeps_its_name(self):
         found = answer_check.grade({"seed": 1, "incomplete": "stopped_stream"}, key())
@@ -96,23 +92,16 @@ class Speed(unittest.TestCase):
     """Work is counted and not timed: a text as long as is graded, of the shapes that made careless rules quadratic."""
 
     def test_long_answers_are_read_in_linear_work(self):
-        size = MAX_GRADED_CHARS // 4  # quadratic work would be far beyond the bound
-        for shape in ("3. ", "three or ", "not ", "was three, now ", "* ", "~", "1,000,", "RabbitMQ. ", "a_", "\n-"):
-            text = shape * (size // len(shape))
-            looked_at = []
-            original = claims.is_claimed
-
-            def counted(sentence, match, following):
-                looked_at.append(1)
-                return original(sentence, match, following)
-
-            claims.is_claimed = counted
-            try:
-                verdict(text, 2, (r"\b(?:three|3)\b", "redis"), ("rabbitmq",))
-            finally:
-                claims.is_claimed = original
+        for shape in ("3. ", "three or ", "not ", "was three, now ", "* ", "~", "1,000,", "RabbitMQ. ", "a_", "\n-", " or 5",
+                      "-3", "1/3 ", "three-", "between 3 and "):
+            looks = []
+            for size in (MAX_GRADED_CHARS // 2, MAX_GRADED_CHARS):
+                claims.is_claimed.cache_clear()
+                verdict(shape * (size // len(shape)), 2, (r"\b(?:three|3|5)\b", "redis"), ("rabbitmq", r"\b5\b"))
+                looks.append(claims.is_claimed.cache_info())
             with self.subTest(shape):
-                self.assertLessEqual(len(looked_at), 8 * size)
+                self.assertLessEqual(looks[1].hits + looks[1].misses, 2 * (looks[0].hits + looks[0].misses) + 20)
+                self.assertLessEqual(looks[1].misses, looks[0].misses + 20)  # each look at NEAR characters, then known
 
     def test_patterns_that_could_run_without_end_are_refused(self):
         for pattern in (r"(a+)+$", r"(a*)*b", r"(a|aa)+$", r"(?:\w+\s?)*x", r"(a)\1", r".*.*x", r"\d+\w+",
