@@ -115,7 +115,8 @@ def read_lines(path):
     whole, end, tail = read_bytes(path).rpartition(b"\n")
     text = as_text(whole + end + (b"" if is_torn(tail) else tail), path)
     return [(number, parse_json(line, f"{path}: line {number}"))
-            for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+            for number, line in enumerate(text.split("\n"), 1)
+            if line.strip()]
 
 
 def is_torn(tail):
@@ -131,15 +132,19 @@ def is_whole(line):
         return False
 
 
-def stream(path):
-    """(place for a message, value) of each line of a JSON lines file, one at a time; InputError where one is none."""
+def stream(path, digest=None):
+    """(place for a message, value) of each line of a JSON lines file, one at a time; InputError where one is none.
+
+    digest   of hashlib: takes up all bytes as they are read, so that what was read of a pipe can be told
+    """
     try:
-        with open(path, encoding="utf-8") as file:
+        with open(path, "rb") as file:
             for number, line in enumerate(file, 1):
-                if line.strip():
-                    place = f"{path}: line {number}"
-                    yield place, parse_json(line, place)
+                if digest:
+                    digest.update(line)
+                place = f"{path}: line {number}"
+                text = as_text(line, place)
+                if text.strip():
+                    yield place, parse_json(text, place)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror or error}; check the path") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8: {error.reason}; save it as UTF-8") from None

@@ -1,10 +1,13 @@
 """Contexts that another system recorded: read strictly, placed at a turn, opaque ones never scored."""
 
+import hashlib
 import json
+import os
 import tempfile
 import unittest
 from pathlib import Path
 
+from base.command import InputError
 from compaction.comparison import compare
 from compaction.contexts import read_contexts
 from compaction.rows import decide_items, lost_at, summarize
@@ -80,10 +83,39 @@ class Reading(unittest.TestCase):
         self.assertEqual([(one["compaction"], one["turn"], one["inside"], one["opaque"]) for one in contexts],
                          [(1, 5, True, False), (2, 10, True, True), (3, 11, True, True)])
 
+    def test_the_size_of_what_was_left_inside_a_turn_passes_for_that_of_the_whole_request(self):
+        contexts, *_ = self.read(
+            line(1, turn=5, inside=True), line(2, turn=6, inside=True, tokens_after=71), line(3, turn=7))
+        self.assertEqual([one["tokens"] for one in contexts], [None, 71, 5])
+        row = summarize([], contexts[:1], 60)["rows"][-1]
+        self.assertEqual((row["value"], row["unknown"], row["state"]), (None, 1, "undecided"))
+
+    def test_what_a_tool_kept_word_for_word_beside_its_summary_is_lost(self):
+        event = {"conversation_id": "small", "turn": 4, "kind": "compaction", "content": "They talked.",
+                 "tokens_after": 50, "kept": [{"role": "user", "content": "Do not push to main"}]}
+        contexts, *_ = self.read(event)
+        self.assertEqual(([message["content"] for message in contexts[0]["messages"]], contexts[0]["tokens"]),
+                         (["They talked.", "Do not push to main"], 50))
+        self.assertEqual(decide_items([small_fixture()], contexts, False)[0]["verdicts"], {"1": "verbatim"})
+        for wrong in ({"kept": [{"role": "x"}]}, {"kept": "x"}, {"turn": None}, {"tokens_after": -1}, {"content": 3}):
+            self.assertRaisesRegex(InputError, "line 1", self.read, event | wrong)
+
+    def test_a_pipe_is_hashed_after_it_was_read(self):
+        data = json.dumps(line()).encode() + b"\n"
+        reader, writer = os.pipe()
+        os.write(writer, data)
+        os.close(writer)
+        try:
+            *_, digest = read_contexts(f"/dev/fd/{reader}", [small_fixture()], count_words)
+        finally:
+            os.close(reader)
+        self.assertEqual(digest, hashlib.sha256(data).hexdigest())
+
     def test_refuses_lines_that_cannot_be_checked(self):
         wrong = {"conversation_id is": line() | {"conversation_id": 3}, "compaction is": line(0),
                  "turn is": line(turn=0), "messages must be": line() | {"messages": []}, "field 'note'": line(note=1),
-                 "no JSON object": [1], "message 1 has no role": line() | {"messages": [{"role": "x", "content": ""}]},
+                 "is \\[1\\], not an object": [1],
+                 "message 1 has no role": line() | {"messages": [{"role": "x", "content": ""}]},
                  "compaction is True": line() | {"compaction": True}, "opaque is 'no'": line(opaque="no"),
                  "inside is 1": line(turn=3, inside=1),
                  "was made at turn 14, the fixture of small has 12": line(turn=14)}
