@@ -28,13 +28,14 @@ def load_function(name, others="a known name", option=""):
     """
     place, colon, attribute = name.rpartition(":")
     where = f"{option}: " if option else ""
-    if not colon or not attribute or not all(place.split(".")):
+    in_file = place.endswith(".py")
+    if not colon or not attribute or not (in_file or all(place.split("."))):
         raise InputError(f"{where}{name!r} is no name known here; give {others}, or your own as FILE.py:NAME or module:function")
-    if place.endswith(".py") and not Path(place).is_file():
+    if in_file and not Path(place).is_file():
         raise InputError(f"{where}{place}: no such file; give FILE.py:NAME")
     try:
         with redirect_stdout(sys.stderr):
-            module = from_file(Path(place)) if place.endswith(".py") else importlib.import_module(place)
+            module = from_file(Path(place)) if in_file else importlib.import_module(place)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # whatever a user's file does when it is read, sys.exit included
