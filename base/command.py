@@ -187,18 +187,23 @@ def replace_file(path, data, own):
     path = Path(path)
     check_replaceable(path, own)
     if path.exists() and path.read_bytes() != data:
-        number = 1
-        while True:
-            kept = path.with_name(f"{path.stem}.previous{f'.{number}' if number > 1 else ''}{path.suffix}")
-            try:
-                os.link(path, kept)  # fails where the name is taken, unlike a rename
-                break
-            except FileExistsError:
-                number += 1
-            except OSError as error:
-                reason = error.strerror or error
-                raise InputError(f"{path}: cannot be kept as {kept.name}: {reason}; move it away first") from None
+        keep_earlier(path)
     write_bytes(path, data)
+
+
+def keep_earlier(path):
+    """Give the file a second name, NAME.previous.SUFFIX, before another takes its place."""
+    number = 1
+    while True:
+        kept = path.with_name(f"{path.stem}.previous{f'.{number}' if number > 1 else ''}{path.suffix}")
+        try:
+            os.link(path, kept)  # fails where the name is taken, unlike a rename
+            return
+        except FileExistsError:
+            number += 1
+        except OSError as error:
+            reason = error.strerror or error
+            raise InputError(f"{path}: cannot be kept as {kept.name}: {reason}; move it away first") from None
 
 
 def check_replaceable(path, own):

@@ -1,57 +1,111 @@
-"""Replace addresses and key-shaped strings in imported text by numbered marks, the same string by the same mark.
+"""Replace addresses, numbers of people and key-shaped strings in imported text by numbered marks, equal ones by one mark.
 
-Replaced: e-mail and IP addresses, private keys in PEM form, tokens with a known prefix, JSON web tokens, values after
-words such as password or api_key, and runs of 32 or more letters and digits that mix both. Not found: names of people,
-telephone numbers, postal addresses, secrets without a shape. Read what you publish.
+Replaced: e-mail and IP addresses; telephone numbers; card numbers (checked after Luhn) and IBANs (ISO 13616, checked
+modulo 97); private keys in PEM form, tokens with a known prefix, AWS key ids with their secret, JSON web tokens, values
+after words such as password or api_key, and runs of 32 or more letters and digits that mix both. Not found: names of
+people, postal addresses, telephone numbers without a prefix, secrets without a shape. Read what you publish.
 """
 
 import json
 import re
 
-SHAPES = (  # first match wins, so the long forms come first
+from base.command import DEEPEST, depth
+
+
+def is_card(text):
+    """Whether digits are a card number: of a known issuer's length, and right after Luhn (doubled from the right)."""
+    digits = [int(sign) for sign in text if sign.isdigit()]
+    doubled = [digit if place % 2 == 0 else digit * 2 - 9 * (digit > 4) for place, digit in enumerate(digits[::-1])]
+    return sum(doubled) % 10 == 0 and len(set(digits)) > 1
+
+
+def is_iban(text):
+    """Whether the check digits of an IBAN are right: letters as 10 to 35, the first four signs last, 1 modulo 97."""
+    signs = text.replace(" ", "")
+    return 15 <= len(signs) <= 34 and int("".join(str(int(sign, 36)) for sign in signs[4:] + signs[:4])) % 97 == 1
+
+
+SHAPES = (  # first match wins, so the long forms come first; (kind, pattern, check of what it matched)
     ("private key", r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"),
     ("web token", r"(?<![\w-])eyJ[\w-]{8,}+\.[\w-]{8,}+\.[\w-]*"),
+    ("key",  # the secret that stands beside an AWS key id
+     r"(?P<before>\b(?:AKIA|ASIA)[A-Z0-9]{16}\b.{0,120}?)(?<![A-Za-z0-9/+=])(?P<value>[A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])"),
     ("key",
      r"\b(?:sk|pk|rk)[-_][\w-]{16,}|\bgh[opsur]_\w{20,}|\bgithub_pat_\w{20,}|\bglpat-[\w-]{16,}"
-     r"|\bxox[abeoprs]-[\w-]{10,}|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\bAIza[\w-]{30,}|\bhf_\w{20,}|\bnpm_\w{20,}"),
+     r"|\bxox[abeoprs]-[\w-]{10,}|\bxapp-[\w-]{10,}|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\bAIza[\w-]{30,}|\bhf_\w{20,}"
+     r"|\bnpm_\w{20,}"),
     ("secret",
-     r"(?i:(?<=password)|(?<=passwd)|(?<=secret)|(?<=api_key)|(?<=api-key)|(?<=apikey)|(?<=token))"
+     r"(?i:(?<=password)|(?<=passwd)|(?<=secret)|(?<=api_key)|(?<=api-key)|(?<=apikey)|(?<=access_key)|(?<=token))"
      r"(?P<before>[\"']?\s*[:=]\s*[\"']?)(?P<value>[^\s\"',;&(){}\[\]<>]{6,})"),
+    ("IBAN", r"\b[A-Z]{2}\d{2}(?:[ ]?[A-Z0-9]{4}){2,7}(?:[ ]?[A-Z0-9]{1,3})?\b", is_iban),
     ("key", r"(?<![A-Za-z0-9+_])(?=[A-Za-z0-9+_]*[0-9])(?=[A-Za-z0-9+_]*[A-Za-z])[A-Za-z0-9+_]{32,}={0,2}"),
     ("mail address", r"(?<![\w.+-])[\w.+-]++@[\w-]++(?:\.[\w-]+)+"),
+    ("card number",
+     r"(?<![\w.-])(?:4\d{3}|5[1-5]\d\d|2[2-7]\d\d|6(?:011|5\d\d))(?:[ -]?\d{4}){3}(?![\w-]|\.\d)"
+     r"|(?<![\w.-])3[47]\d\d[ -]?\d{6}[ -]?\d{5}(?![\w-]|\.\d)", is_card),
+    ("telephone number",
+     r"(?<![\w.+-])(?:\+|00)[1-9]\d{0,2}(?:[ ./-]?\(0?\)|[ ./-])?[ ]?\(?\d{1,5}\)?(?:[ ./-]?\d{2,}){1,5}(?![\w-]|\.\d)"
+     r"|(?<![\w.+-])(?:\(\d{3}\)[ ]?|\d{3}[-. ])\d{3}[-.]\d{4}(?![\w-]|\.\d)"
+     r"|(?<![\w.+:-])0[1-9]\d{1,3}(?:[ ]?[/-][ ]?|[ ])\d{3,}(?:[ -]?\d{2,}){0,3}(?![\w:-]|\.\d)",
+     lambda text: 9 <= sum(map(str.isdigit, text)) <= 16),
     ("IP address",
      r"(?<![\w.])(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)(?![\w.]*\d)"
      r"|(?<![\w:])(?:[0-9A-Fa-f]{1,4}:){4,7}[0-9A-Fa-f]{1,4}(?![\w:])"
      r"|(?<![\w:])(?:[0-9A-Fa-f]{1,4}:){1,6}(?::[0-9A-Fa-f]{1,4}){1,6}(?![\w:])"),
 )
 SECRET_KEY = re.compile(r"(?i)(?:password|passwd|secret|api_?-?key|token)$")  # of an object: its text is one whole
-PATTERNS = [(name, re.compile(pattern, re.DOTALL)) for name, pattern in SHAPES]
+PATTERNS = [(kind, re.compile(pattern, re.DOTALL), *check) for kind, pattern, *check in SHAPES]
 
 
-def mask_values(value):
-    """(the JSON value with every text masked, {kind: different strings replaced}). Keys of objects stay."""
-    marks = {}
+class Masks:
+    """The marks given so far: the same string gets the same one in every value that is masked."""
 
-    def mark(kind, text):
-        known = marks.setdefault(kind, {})
-        return f"[{kind} {known.setdefault(text, len(known) + 1)}]"
+    def __init__(self):
+        self.known = {}  # kind: {string: number}
 
-    def masked(item):
+    def counts(self):
+        """{kind: different strings replaced}."""
+        return {kind: len(strings) for kind, strings in self.known.items()}
+
+    def mark(self, kind, text):
+        strings = self.known.setdefault(kind, {})
+        return f"[{kind} {strings.setdefault(text, len(strings) + 1)}]"
+
+    def value(self, item):
+        """The JSON value with every text masked; the keys of objects stay."""
         if isinstance(item, str):
             inner = json_object(item)  # a tool call's arguments: masked by value, so that it stays JSON
             if inner is None:
-                return mask_text(item, mark)
-            hidden = masked(inner)
+                return self.text(item)
+            hidden = self.value(inner)
             return item if hidden == inner else json.dumps(hidden, ensure_ascii=False)
         if isinstance(item, list):
-            return [masked(one) for one in item]
-        return {key: field(key, one) for key, one in item.items()} if isinstance(item, dict) else item
+            return [self.value(one) for one in item]
+        return {key: self.field(key, one) for key, one in item.items()} if isinstance(item, dict) else item
 
-    def field(key, item):
+    def field(self, key, item):
         secret = isinstance(item, str | int) and SECRET_KEY.search(key) and len(str(item)) >= 6
-        return mark("secret", str(item)) if secret else masked(item)
+        return self.mark("secret", str(item)) if secret else self.value(item)
 
-    return masked(value), {kind: len(known) for kind, known in marks.items()}
+    def text(self, text):
+        """The text with each address, number and key replaced by its mark."""
+        for kind, pattern, *check in PATTERNS:
+
+            def replace(match, kind=kind, check=check):
+                if check and not check[0](match[0]):
+                    return match[0]
+                if "value" in match.re.groupindex:
+                    return match["before"] + self.mark(kind, match["value"])
+                return self.mark(kind, match[0])
+
+            text = pattern.sub(replace, text)
+        return text
+
+
+def mask_values(value):
+    """(the JSON value with every text masked, {kind: different strings replaced})."""
+    masks = Masks()
+    return masks.value(value), masks.counts()
 
 
 def json_object(text):
@@ -62,17 +116,4 @@ def json_object(text):
         value = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return value if isinstance(value, dict) else None
-
-
-def mask_text(text, mark):
-    """The text with each address and key replaced by what `mark(kind, string)` gives."""
-    for kind, pattern in PATTERNS:
-
-        def replace(found, kind=kind):
-            if "value" in found.re.groupindex:
-                return found["before"] + mark(kind, found["value"])
-            return mark(kind, found[0])
-
-        text = pattern.sub(replace, text)
-    return text
+    return value if isinstance(value, dict) and depth(value) <= DEEPEST else None

@@ -67,6 +67,7 @@ def distinct_messages(turns):
 def raw_tokenizer():
     """The tokenizer as the library loads it."""
     from tokenizers import Tokenizer
+
     from tokens.manifest import folder
 
     return Tokenizer.from_file(str(folder() / "tokenizer.json"))
@@ -111,6 +112,7 @@ def plain_counter():
     The lab's own full count is about four times as fast, since it spares the sandbox some questions (tokenizer.py).
     """
     from jinja2.sandbox import ImmutableSandboxedEnvironment
+
     from tokens.manifest import MANIFEST, folder, read_manifest
 
     tokenizer, bos = raw_tokenizer(), read_manifest(MANIFEST)["bos_token"]
@@ -218,12 +220,12 @@ def signals(events):
     import json
     import tempfile
 
-    from compaction.signals.tests.made_log import generate_log
+    from workbench.bench_set import event_log
 
     with tempfile.TemporaryDirectory() as folder:
         log, out = Path(folder, "log.jsonl"), Path(folder, "signals.json")
         with log.open("w", encoding="utf-8") as file:
-            file.writelines(json.dumps(event) + "\n" for event in generate_log(events, seed=1))
+            file.writelines(json.dumps(event) + "\n" for event in event_log(events, seed=1))
 
         def read():
             with log.open(encoding="utf-8") as file:

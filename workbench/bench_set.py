@@ -67,3 +67,21 @@ def case_set(path, questions=QUESTIONS, histories=HISTORIES, turns=TURNS, seed=1
     value = {"format": 1, "histories": made, "cases": cases}
     Path(path).write_text(json.dumps(value, ensure_ascii=False), encoding="utf-8")
     return Path(path)
+
+
+def event_log(events, seed):
+    """Yield so many events of an agent's log: conversations of 15 turns with calls that repeat, writes and a compaction."""
+    rng, words = random.Random(seed), vocabulary()
+    for made in range(events):
+        conversation, turn, step = made // 150, made % 150 // 10 + 1, made % 10
+        event = {"conversation_id": f"c{conversation}", "turn": turn, "reply": made % 150}
+        path = f"src/part_{rng.randrange(40)}.py"
+        if step == 0:
+            yield {**event, "kind": "user", "content": utterance(rng, *words)}
+        elif step == 9:
+            yield {**event, "kind": "compaction" if turn == 8 else "assistant", "content": utterance(rng, *words)}
+        elif step % 2:
+            name, given = rng.choice((("read", {"path": path}), ("edit", {"path": path, "text": f"x = {rng.randrange(999)}"})))
+            yield {**event, "kind": "tool_call", "name": name, "arguments": given, "call_id": str(made)}
+        else:
+            yield {**event, "kind": "tool_result", "content": f"{rng.randrange(3)} lines", "call_id": str(made - 1)}

@@ -14,12 +14,19 @@ class Masking(unittest.TestCase):
                   "AKIAABCDEFGHIJKLMNOP here": "[key 1] here", 'password = "hunter2hunter"': 'password = "[secret 1]"',
                   "sha 0123456789abcdef0123456789abcdef": "sha [key 1]",
                   "-----BEGIN RSA PRIVATE KEY-----\nMIIx\n-----END RSA PRIVATE KEY-----": "[private key 1]",
-                  "token: eyJhbGciOiJI.eyJzdWIiOiIx.abc": "token: [web token 1]"}
+                  "token: eyJhbGciOiJI.eyJzdWIiOiIx.abc": "token: [web token 1]",
+                  "id AKIAABCDEFGHIJKLMNOP secret wJalrXUtnFEMI/K7MDENG/bPxRfiCYzEXAMPLEKY": "id [key 2] secret [key 1]",
+                  "ghp_abcdefghijklmnopqrst12 and xoxb-123456789012-abc": "[key 1] and [key 2]",
+                  "card 4111 1111 1111 1111, or 378282246310005.": "card [card number 1], or [card number 2].",
+                  "to DE89 3704 0044 0532 0130 00 or GB29NWBK60161331926819": "to [IBAN 1] or [IBAN 2]",
+                  "call +49 (0)30 1234567 or 0171 2345678": "call [telephone number 1] or [telephone number 2]",
+                  "(555) 123-4567, 555-123-4567, +1 555.123.4567": "[telephone number 1], [telephone number 2], [telephone number 3]"}
         for text, wanted in hidden.items():
             with self.subTest(text):
                 self.assertEqual(mask_values([text])[0], [wanted])
         for text in ("version 1.2.3", "at 10:30:15", "a@b", "std::vector", "the password is short", "a" * 40,
-                     "1.2.3.4.5"):
+                     "1.2.3.4.5", "4111 1111 1111 1112", "DE88370400440532013000", "1765232465306", "2026-11-30 21:05:13",
+                     "@@ -10,7 +10,8 @@", "+1234567", "0644 1234", "line 123-456", "id 123456789012", "5.10.2026 12.30"):
             with self.subTest(text):
                 self.assertEqual(mask_values([text]), ([text], {}))
 

@@ -1,13 +1,14 @@
 """Events of a Claude Code session: one line a block, one reply a message.id.
 
-A user's words stand in `user` lines, and also inside refused tool
-results, queue operations, queued_command attachments, <command-args> and <bash-input>. Lines with isMeta, summaries and
-system reminders are no turns. Lines of sub-agents among others (isSidechain) are another conversation and left out.
+A user's words stand in `user` lines, and also inside refused tool results, answered questions, queue operations,
+queued_command attachments and <command-args>. Lines with isMeta, summaries, commands typed behind ! and system
+reminders are no turns. Lines of sub-agents among others (isSidechain) are another conversation and left out.
 """
 
 import re
 
-from compaction.sessions.log import CONTINUED, compaction, event, own_words, text_of, whole
+from compaction.sessions.content import CONTINUED, blocks, count_foreign, own_words, text_of
+from compaction.sessions.log import as_messages, attempt, compaction, event
 
 QUIET = set(
     "progress file-history-snapshot file-history-delta summary custom-title ai-title agent-name agent-color "
@@ -19,15 +20,18 @@ REFUSED = ("The user doesn't want to proceed with this tool use", "Permission fo
 SAID = "the user said:"
 AFTER_SAID = "\n\nNote: The user's next message"
 ANSWERED = ("User has answered your questions", "Your questions have been answered")
+ANSWER = re.compile(r'"="(.*?)"(?=, "|\. You can now|\.?\s*\Z| (?:selected|user) )', re.DOTALL)
 COMMAND = re.compile(r"\s*<command-(?:name|message|args)>")
 ARGS = re.compile(r"<command-args>(.*?)</command-args>", re.DOTALL)
 INTERRUPTED = re.compile(r"\s*\[Request interrupted by user[^\]\n]*\]\s*")
-SHELL = re.compile(r"\s*<bash-input>(.*?)</bash-input>", re.DOTALL)
+MESSAGES = ("user", "assistant", "tool_call", "tool_result")
+REQUEST = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")  # their sum is the whole request
 
 
 def is_record(value):
-    """Whether a JSON object can be a line of this tool."""
-    return "type" in value and bool(
+    """Whether a JSON object can be a line of this tool; a message with parts is another's."""
+    message = value.get("message")
+    return "type" in value and not (isinstance(message, dict) and "parts" in message) and bool(
         {"sessionId", "session_id", "uuid", "parentUuid", "leafUuid", "snapshot"} & value.keys())
 
 
@@ -43,21 +47,42 @@ def identity(record):
 
 
 def events(records, tally):
-    """Yield raw events of one session's records, [(line, record)]."""
+    """Yield raw events of one session's records; a text that the model streamed again, longer, is kept once."""
+    held = None  # the last text of the model
+    for one in all_events(records, tally):
+        again = held and one["kind"] == "assistant" and one["reply_key"] == held["reply_key"]
+        if again and one["content"].startswith(held["content"]):
+            tally.left_out("text of a reply streamed again")
+        elif held:
+            yield held
+        held = one if one["kind"] == "assistant" else None
+        if held is None:
+            yield one
+    if held:
+        yield held
+
+
+def all_events(records, tally):
     reader = Reader(tally)
-    for _, record in records:
-        yield from whole(lambda record=record: reader.read(record), tally)
+    for record in records:
+        made = attempt(lambda record=record: reader.read(record), tally)
+        for one in made:
+            one["copied"] = tally.copied or None
+        if isinstance(record.get("uuid"), str):
+            reader.made[record["uuid"]] = [one for one in made if one["kind"] in MESSAGES]
+        yield from made
     yield from reader.end()
 
 
 class Reader:
-    """What has to be remembered between lines: a boundary that waits for its summary, queued words, the last reply."""
+    """What has to be remembered between lines: a boundary that waits for its summary, queued words, what was told."""
 
     def __init__(self, tally):
         self.tally = tally
-        self.boundary = None  # time of a compact_boundary whose summary has not come
+        self.boundary = None  # a compact_boundary line whose summary has not come
         self.queued, self.delivered, self.told = [], [], []  # words queued; taken by the model; made events of
-        self.reply = (None, set())  # message id and the texts seen in it
+        self.said = set()  # (message id, text or call id) of what the model said; (message id,) of requests told
+        self.made = {}  # uuid of a line: its events, for a compaction that keeps them
         self.parents = set()  # lines that a typed line follows: one that is followed twice was gone back to
         self.sidechain = None  # whether the file begins inside a sub-agent: then it is that one's own conversation
 
@@ -93,50 +118,54 @@ class Reader:
                 self.told.append(words)
                 yield event("user", time, content=words, origin="queue")
             self.delivered = []
-        if self.boundary is not None and record.get("type") in ("user", "assistant") and not is_summary(record):
-            self.tally.note("compaction without a summary")
-            yield compaction(None, self.boundary)
-            self.boundary = None
+        if record.get("type") in ("user", "assistant") and not is_summary(record):
+            yield from self.compacted(None)
 
     def end(self):
-        if self.boundary is not None:
-            self.tally.note("compaction without a summary")
-            yield compaction(None, self.boundary)
+        yield from self.compacted(None)
         for time, words in self.delivered + [item for item in self.queued if item[1]]:
             self.tally.note("queued words that no line says were sent")
             yield event("user", time, content=words, origin="queue")
 
+    def compacted(self, summary, time=None):
+        """The compaction of the boundary that waits, with the messages that it says were preserved."""
+        boundary, self.boundary = self.boundary, None
+        if boundary is None and summary is None:
+            return
+        if summary is None:
+            self.tally.note("compaction without a summary")
+        boundary = boundary or {}
+        preserved = (boundary.get("compactMetadata") or {}).get("preservedMessages") or {}
+        uuids = preserved.get("uuids") or []
+        missing = [uuid for uuid in uuids if uuid not in self.made]
+        for _ in missing:
+            self.tally.note("message that a compaction kept and that is not in this file")
+        kept, _ = as_messages(one for uuid in uuids for one in self.made.get(uuid, ()))
+        yield compaction(summary, boundary.get("timestamp") or time, kept, opaque=bool(missing))
+
     def user(self, record):
         time, content = record.get("timestamp"), (record.get("message") or {}).get("content")
         if is_summary(record):
-            yield compaction(text_of(content, self.tally), self.boundary or time)
-            self.boundary = None
+            yield from self.compacted(text_of(content, self.tally), time)
             return
         origin = record.get("origin")
         if record.get("isMeta") or isinstance(origin, dict) and origin.get("kind") == "task-notification":
             self.tally.left_out("text that the tool put under the user's role")
             return
-        if isinstance(content, str):
-            content = [{"type": "text", "text": content}]
-        if not isinstance(content, list):
+        if not isinstance(content, (str, list)):
             self.tally.unread("user line without content")
             return
         words = []
-        for block in content:
-            kind = block.get("type") if isinstance(block, dict) else None
-            if kind == "tool_result":
-                yield from self.result(block, time)
-            elif kind == "text" and isinstance(block.get("text"), str):
-                yield from self.text(block["text"], time, words)
-            elif kind in ("image", "document"):
-                self.tally.left_out(f"{kind} from the user")
-            else:
-                self.tally.unread(f"user block of unknown type {kind!r}")
+        for kind, value in blocks(content, self.tally):
+            if kind == "result":
+                yield from self.result(value, record)
+            elif kind == "text":
+                yield from self.text(value, time, words)
         if words:
             if self.went_back(record):
                 self.tally.note("turns that the user took back (still in the log)")
                 yield event("interrupted")
-            yield from self.spoken("\n".join(words), time, self.sidechain)
+            yield from self.spoken("\n".join(words), time, "agent" if self.sidechain else None)
 
     def went_back(self, record):
         """Whether a typed line follows a line that another typed one followed: the user went back and said it anew."""
@@ -153,20 +182,12 @@ class Reader:
             text = text[mark.end() :]
             if not text:
                 return
-        shell = SHELL.match(text)
-        if shell:
-            yield event("user", time, content=shell.group(1), origin="shell")
-            return
         if COMMAND.match(text):
             yield from self.command(text, time)
-            return
-        own = own_words(text)
-        if own.strip():
-            words.append(own)
-        elif text.lstrip().startswith("<bash-std"):
-            self.tally.left_out("output of a command that the user ran")
+        elif own_words(text).strip():
+            words.append(own_words(text))
         else:
-            self.tally.left_out("text that the tool put under the user's role" if text.strip() else "empty text")
+            count_foreign(text, self.tally)
 
     def command(self, text, time):
         args = ARGS.search(text)
@@ -175,18 +196,19 @@ class Reader:
         else:
             self.tally.left_out("slash command without words")
 
-    def spoken(self, words, time, by_agent):
+    def spoken(self, words, time, origin):
         for waiting in (self.queued, self.delivered):
             waiting[:] = [item for item in waiting if item[1].strip() != words.strip()]
         if words in self.told:
             self.told.remove(words)
             self.tally.left_out("queued words told twice")
-            return
-        yield event("user", time, content=words, **({"origin": "agent"} if by_agent else {}))
+        else:
+            yield event("user", time, content=words, origin=origin)
 
-    def result(self, block, time):
-        text = text_of(block.get("content"), self.tally)
-        yield event("tool_result", time, content=text, call_id=block.get("tool_use_id"))
+    def result(self, value, record):
+        """A tool's result, and the words of the user that stand in it."""
+        time, text = record.get("timestamp"), value["content"]
+        yield event("tool_result", time, **value)
         if text.startswith(REFUSED) and SAID in text:
             said = text.split(SAID, 1)[1].split(AFTER_SAID, 1)[0].strip()
             if said:
@@ -194,7 +216,13 @@ class Reader:
         elif text.startswith(REFUSED):
             yield event("interrupted")
         elif text.startswith(ANSWERED):
-            self.tally.note("answers of the user inside a tool result")
+            told = record.get("toolUseResult")
+            told = told.get("answers") if isinstance(told, dict) else None
+            told = [str(one) for one in told.values()] if isinstance(told, dict) else ANSWER.findall(text)
+            if any(one.strip() for one in told):
+                yield event("user", time, content="\n".join(told), origin="answer")
+            else:
+                self.tally.unread("answers of the user inside a tool result")
 
     def assistant(self, record):
         message, time = record.get("message") or {}, record.get("timestamp")
@@ -202,40 +230,32 @@ class Reader:
             self.tally.left_out("message that the tool wrote in the model's place")
             yield event("interrupted")
             return
-        key = message.get("id") or record.get("uuid")
-        if self.reply[0] != key:
-            self.reply = (key, set())
-        blocks = message.get("content")
-        for block in [{"type": "text", "text": blocks}] if isinstance(blocks, str) else blocks or []:
-            kind = block.get("type") if isinstance(block, dict) else None
-            if kind == "text" and isinstance(block.get("text"), str):
-                if not block["text"].strip() or block["text"] in self.reply[1]:
-                    self.tally.left_out("text of a reply told twice" if block["text"].strip() else "empty text")
-                    continue
-                self.reply[1].add(block["text"])
-                yield event("assistant", time, content=block["text"], reply_key=key)
-            elif kind in ("tool_use", "server_tool_use"):
-                if block.get("id") in self.reply[1]:
-                    self.tally.left_out("call told twice")
-                    continue
-                self.reply[1].add(block.get("id"))
-                yield event("tool_call", time, name=block.get("name"), arguments=block.get("input"),
-                            call_id=block.get("id"), reply_key=key)
-            elif kind and kind.endswith("_tool_result"):
-                yield event("tool_result", time, content=text_of(block.get("content"), self.tally),
-                            call_id=block.get("tool_use_id"))
-            elif kind in ("thinking", "redacted_thinking"):
-                self.tally.left_out("thinking")
+        usage, key = message.get("usage") or {}, message.get("id") or record.get("uuid")
+        tokens = sum(usage.get(field) or 0 for field in REQUEST)
+        if tokens and (key,) not in self.said:
+            self.said.add((key,))
+            yield event("request", tokens=tokens)
+        for kind, value in blocks(message.get("content"), self.tally):
+            if kind == "result":
+                yield event("tool_result", time, **value)
+                continue
+            mark = key, value if kind == "text" else value["call_id"]
+            if kind == "text" and not value.strip():
+                self.tally.left_out("empty text")
+            elif mark in self.said:
+                self.tally.left_out("text of a reply told twice" if kind == "text" else "call told twice")
             else:
-                self.tally.unread(f"assistant block of unknown type {kind!r}")
+                self.said.add(mark)
+                fields = {"content": value} if kind == "text" else value
+                yield event("assistant" if kind == "text" else "tool_call", time, reply_key=key, **fields)
 
     def system(self, record):
         if record.get("subtype") == "compact_boundary":
-            if self.boundary is not None:
-                self.tally.note("compaction without a summary")
-                yield compaction(None, self.boundary)
-            self.boundary = record.get("timestamp") or ""
+            yield from self.compacted(None)
+            self.boundary = record
             self.tally.kept_back()
+        elif record.get("subtype") == "microcompact_boundary":
+            self.tally.note("micro-compaction (old results cleared from the context, no summary)")
         elif COMMAND.match(str(record.get("content"))):  # newer versions put slash commands here
             yield from self.command(record["content"], record.get("timestamp"))
         else:
@@ -247,14 +267,14 @@ class Reader:
         A notice of the tool keeps its place in the queue as "", so that taking it out takes no words of the user out.
         """
         operation, content = record.get("operation"), record.get("content")
+        words = own_words(content) if isinstance(content, str) else ""
         if operation == "enqueue":
-            words = own_words(content) if isinstance(content, str) else ""
             self.queued.append((record.get("timestamp"), words if words.strip() else ""))
             if words.strip():
                 self.tally.kept_back()
                 return
         elif operation in ("dequeue", "remove") and self.queued:
-            named = [item for item in self.queued if isinstance(content, str) and item[1] == own_words(content)]
+            named = [item for item in self.queued if isinstance(content, str) and item[1] == words]
             taken = named[0] if named else self.queued[0]
             self.queued.remove(taken)
             self.delivered += [taken] if taken[1] else []
@@ -270,7 +290,7 @@ class Reader:
         if attached.get("type") == "queued_command" and attached.get("prompt"):
             words = own_words(text_of(attached["prompt"], self.tally))
             if words.strip():
-                yield from self.spoken(words, record.get("timestamp"), False)
+                yield from self.spoken(words, record.get("timestamp"), None)
                 return
         self.tally.left_out(f"attachment: {attached.get('type')}")
 

@@ -6,9 +6,9 @@ begins with its parent's history, the times rewritten: lines before the first tu
 """
 
 import json
-import re
 
-from compaction.sessions.log import compaction, event, own_words, text_of, whole
+from compaction.sessions.content import arguments, count_foreign, own_words, text_of
+from compaction.sessions.log import SHAPE_ERRORS, attempt, compaction, event
 
 LINES = set("session_meta response_item event_msg turn_context compacted world_state inter_agent_communication".split())
 CALLS = {
@@ -31,7 +31,6 @@ QUIET = set(
     "collab_agent_interaction_end collab_resume_end thread_settings_applied thread_goal_updated sub_agent_activity "
     "guardian_assessment dynamic_tool_call_request dynamic_tool_call_response hook_started hook_completed "
     "model_reroute undo_started undo_completed deprecation_notice shutdown_complete terminal_interaction".split())
-SHELL = re.compile(r"\s*<user_shell_command>\s*<command>(.*?)</command>", re.DOTALL)
 KINDS = {"user_instructions", "environment_context"}  # user_message of old versions that no user typed
 
 
@@ -75,10 +74,10 @@ def identity(record):
 
 
 def events(records, tally):
-    """Yield raw events of one session's records, [(line, record)]."""
+    """Yield raw events of one session's records."""
     reader = Reader(tally)
-    for _, record in records:
-        yield from whole(lambda record=record: reader.read(record), tally)
+    for record in records:
+        yield from attempt(lambda record=record: reader.read(record), tally)
     yield from reader.flush()
 
 
@@ -90,6 +89,7 @@ class Reader:
         self.typed_seen = False  # an event_msg user_message was seen: then only those are turns
         self.waiting = []  # (time, words, line) of user-role items that no user_message has confirmed yet
         self.compacted_before = False
+        self.asked = set()  # call ids of questions to the user
 
     def read(self, record):
         kind, payload, time = record.get("type"), record.get("payload"), record.get("timestamp")
@@ -136,13 +136,12 @@ class Reader:
                 yield self.user(words, time)
 
     def user(self, words, time):
-        by_agent = self.by_agent and not self.in_copy
-        return event("user", time, content=words, **({"origin": "agent"} if by_agent else {}))
+        return event("user", time, content=words, origin="agent" if self.by_agent and not self.in_copy else None)
 
     def item(self, payload, time):
         kind = payload.get("type")
         if kind == "message" and payload.get("role") == "user":
-            yield from self.under_users_role(text_of(payload.get("content"), self.tally), time)
+            self.under_users_role(text_of(payload.get("content"), self.tally), time)
             return
         # No flush for these: they stand between the user's item and the line that confirms it.
         if kind == "message" and payload.get("role") != "assistant":
@@ -156,14 +155,16 @@ class Reader:
             else:
                 self.tally.left_out("empty text")
         elif kind in CALLS:
+            if "user_input" in str(payload.get("name")):
+                self.asked.add(payload.get("call_id"))
             yield event("tool_call", time, name=payload.get("name") or kind.removesuffix("_call"),
                         arguments=arguments(payload.get(CALLS[kind])),
                         call_id=payload.get("call_id") or (payload.get("id") if kind == "local_shell_call" else None))
         elif kind in OUTPUTS:
             text = output(payload, self.tally)
-            if text.startswith('{"answers"'):
-                self.tally.note("answers of the user inside a tool result")
             yield event("tool_result", time, content=text, call_id=payload.get("call_id"))
+            if payload.get("call_id") in self.asked:
+                yield event("user", time, content=answers(text), origin="answer")
         elif kind in ("reasoning", "ghost_snapshot", "agent_message", "additional_tools"):
             self.tally.left_out("message of another agent" if kind == "agent_message" else kind)
         elif kind in ("compaction", "compaction_summary", "context_compaction"):
@@ -172,16 +173,12 @@ class Reader:
             self.tally.unread(f"response item of unknown type {kind!r}")
 
     def under_users_role(self, text, time):
-        """A command that the user ran is a turn; other words wait for the line that says that the user typed them."""
-        ran = SHELL.match(text)
-        if ran:
-            yield event("user", time, content=ran.group(1).strip(), origin="shell")
-            self.tally.left_out("output of a command that the user ran")
-        elif own_words(text).strip():
+        """Words wait for the line that says that the user typed them."""
+        if own_words(text).strip():
             self.waiting.append((time, own_words(text), self.tally.place))
             self.tally.kept_back()
         else:
-            self.tally.left_out("text that the tool put under the user's role")
+            count_foreign(text, self.tally)
 
     def typed(self, payload, time):
         """The event of a user_message, which confirms the user-role item with the same words."""
@@ -193,8 +190,7 @@ class Reader:
                 self.tally.left_out("image from the user")
         words = own_words(payload["message"])
         if payload.get("kind") in KINDS or not words.strip():
-            empty = not payload["message"].strip()
-            self.tally.left_out("empty text" if empty else "text that the tool put under the user's role")
+            count_foreign(payload["message"], self.tally)
             return
         self.typed_seen = True
         same = [item for item in self.waiting if item[1].strip() == words.strip()]
@@ -244,15 +240,16 @@ class Reader:
         yield compaction(summary, time, messages)
 
 
-def arguments(value):
-    """The arguments of a call: JSON in a string as its value, a program or a patch as the string it is."""
-    if isinstance(value, str):
-        try:
-            parsed = json.loads(value, parse_constant=str)
-        except (ValueError, RecursionError):
-            return value
-        return parsed if isinstance(parsed, (dict, list)) else value
-    return value
+def answers(text):
+    """What the user answered to questions that the model put through a tool, an answer a line; else the text itself.
+
+    answers('{"answers": {"q1": {"answers": ["yes"]}}}') -> "yes"
+    """
+    try:
+        given = json.loads(text)["answers"].values()
+        return "\n".join(str(one) for answer in given for one in answer["answers"])
+    except SHAPE_ERRORS:
+        return text
 
 
 def output(payload, tally):

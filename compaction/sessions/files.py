@@ -4,107 +4,129 @@ The format is seen by content, never by the name of a file.
 """
 
 import json
+from collections import Counter
 from pathlib import Path
 
 from base.command import InputError
-from compaction.sessions import claude, codex, copilot, documents, gemini, pi
-from compaction.sessions.lines import digest, read_lines
+from compaction.sessions import chat, claude, codex, gemini
+from compaction.sessions.lines import digest, read_lines, too_deep
 from compaction.sessions.log import SHAPE_ERRORS, Tally
 
-# Tools that write JSON lines. Each module has is_record(value), session_id(record), identity(record) and
-# events(records, tally).
-FORMATS = {
-    "Claude Code": claude,
-    "Codex": codex,
-    "Copilot CLI": copilot,
-    "pi": pi,
-}
+# Tools that write JSON lines: modules with is_record(value), session_id(record), identity(record), events(records,
+# tally). Gemini CLI and OpenAI messages are documents, or lines that make one.
+LINES = {"Claude Code": claude, "Codex": codex}
+SUFFIXES = (".jsonl", ".json", ".ndjson")
+PACKED = (".zst", ".gz")  # behind one of those endings: counted, not unpacked
+LOOKED_AT = 40  # records that decide a file's format
+HEAD = 600  # bytes of a file that tell a format which is no JSON
+HEADS = (("aider", b"# aider chat"), ("SpecStory", b"SpecStory"), ("Cursor or opencode (a database)", b"SQLite format 3\0"))
+
+
+def foreign(value):
+    """The tool whose files have a value of this shape, as far as the shape tells, where none of ours reads it; or None."""
+    if isinstance(value, list):
+        return next(filter(None, map(foreign, value[:LOOKED_AT])), None)
+    if not isinstance(value, dict):
+        return None
+    kind, message, info = str(value.get("type")), value.get("message"), value.get("info")
+    first = next((one for one in value.get("messages") or () if isinstance(one, dict)), {}) if isinstance(
+        value.get("messages"), list) else {}
+    shapes = (
+        ("Qwen Code", isinstance(message, dict) and "parts" in message and "sessionId" in value),
+        ("Cursor", "role" in value and isinstance(message, dict) or "composerId" in value or "bubbleId" in value),
+        ("opencode", "sessionID" in value or isinstance(info, dict) and ("sessionID" in info or "parts" in first)),
+        ("Droid", kind == "session_start" or kind == "message" and "parentId" in value and "uuid" not in value),
+        ("pi", kind == "session" and "version" in value and "cwd" in value),
+        ("Copilot CLI", kind in ("session.start", "user.message", "assistant.message") or "chatMessages" in value),
+        ("Amp", "messageId" in first or str(value.get("id")).startswith("T-")),
+        ("OpenHands", "source" in value and bool({"action", "observation", "llm_message"} & value.keys())),
+        ("Roo Code or Cline", kind in ("say", "ask") and "ts" in value or "apiConversationHistory" in value
+         or "agent" in value and "sessionId" in value and "role" in first
+         or value.get("role") == "user" and "<environment_details>" in json.dumps(value.get("content"))),
+        ("SWE-agent", isinstance(value.get("trajectory"), list) or "trajectory_format" in value))
+    named = next((name for name, fits in shapes if fits), None)
+    return named or foreign(next((value[key] for key in ("messages", "history", "trajectory")
+                                  if isinstance(value.get(key), list)), None))
 
 
 def fits(value, name):
     """Whether a value can be a record of a format; a shape that the question itself fails on is none."""
     try:
-        return isinstance(value, dict) and bool(FORMATS[name].is_record(value))
+        return isinstance(value, dict) and bool(LINES[name].is_record(value))
     except SHAPE_ERRORS:
         return False
 
 
-def session_of(value, name):
-    """The session id in a record, or None."""
-    try:
-        found = FORMATS[name].session_id(value)
-    except SHAPE_ERRORS:
-        return None
-    return found if isinstance(found, str) else None
-
-
-SUFFIXES = (".jsonl", ".json", ".traj", ".ndjson")
-PACKED = (".zst", ".gz")  # behind one of those endings: counted, not unpacked
-LOOKED_AT = 40  # records that decide a file's format
-
-
 def inputs(paths):
-    """Every file named, and every session file below every folder named, each once; a folder's in order of name."""
-    found = []
+    """(every file named and every session file below every folder named, each once, {ending: other files there})."""
+    files, others = [], Counter()
     for path in map(Path, paths):
         if path.is_dir():
-            found += sorted(p for p in path.rglob("*") if p.is_file() and session_file(p))
+            for inside in sorted(p for p in path.rglob("*") if p.is_file()):
+                ending = (inside.with_suffix("") if inside.suffix in PACKED else inside).suffix
+                if ending in SUFFIXES or foreign_head(inside):
+                    files.append(inside)
+                else:
+                    others[inside.suffix or "no ending"] += 1
         elif path.is_file():
-            found.append(path)
+            files.append(path)
         else:
             raise InputError(f"{path}: no such file or folder; name a session file or a folder of them")
-    if not found:
-        raise InputError(
-            f"{', '.join(map(str, paths))}: no session file there ({' '.join(SUFFIXES)}); name another place")
-    return list({path.resolve(): path for path in found}.values())
+    if not files:
+        told = ", ".join(f"{count} of {ending}" for ending, count in sorted(others.items()))
+        raise InputError(f"{', '.join(map(str, paths))}: no session file there ({' '.join(SUFFIXES)}"
+                         f"{'; there are ' + told if told else ''}); name another place")
+    return list({path.resolve(): path for path in files}.values()), others
 
 
-def session_file(path):
-    """Whether a file's name says that it may be a session, packed or not."""
-    return (path.with_suffix("") if path.suffix in PACKED else path).suffix in SUFFIXES
+def foreign_head(path):
+    """The tool that a file's first bytes name, or None."""
+    with open(path, "rb") as file:
+        head = file.read(HEAD)
+    return next((name for name, mark in HEADS if mark in head), None)
 
 
 def conversation_ids(paths):
     """{path: id}: the file's stem, with as many of its folders before it as tell it from the others of this import."""
     ids = {path: path.stem for path in paths}
     parents = {path: path.resolve().parent.parts[1:] for path in paths}
-    for depth in range(1, 1 + max(map(len, parents.values()))):
-        seen, shared = set(), set()
-        for value in ids.values():
-            (shared if value in seen else seen).add(value)
-        if not shared:
+    for levels in range(1, 1 + max(map(len, parents.values()))):
+        times = Counter(ids.values())
+        if len(times) == len(ids):
             return ids
-        ids = {p: "/".join((*parents[p][-depth:], p.stem)) if value in shared else value for p, value in ids.items()}
+        ids = {p: "/".join((*parents[p][-levels:], p.stem)) if times[value] > 1 else value for p, value in ids.items()}
     return {path: str(path) for path in paths} if len(set(ids.values())) < len(ids) else ids  # a.json beside a.jsonl
 
 
 def look(path):
-    """What a file is: {"path", "format", "session", "bytes", "document"}; format None when it is not known."""
-    if path.suffix in PACKED:
-        size = path.stat().st_size
-        return {"path": path, "format": None, "session": None, "bytes": size, "document": None, "packed": True}
-    names, session, ahead = {}, None, []
+    """What a file is: {"path", "format" (None: not read), "like", "session", "bytes", "document"}.
+
+    `like` tells which tool a file that is not read looks like. `document` is "lines" where JSON lines make one.
+    """
+    seen = {"path": path, "format": None, "like": foreign_head(path), "session": None, "bytes": path.stat().st_size,
+            "document": None}
+    if path.suffix in PACKED or seen["like"]:
+        return {**seen, "like": seen["like"] or "a packed file: unpack it first"}
+    ahead = []
     for _, value in read_lines(path, Tally(), lambda value: True):
         ahead.append(value)
-        name = next((name for name in FORMATS if fits(value, name)), None)
-        if name:
-            names[name] = names.get(name, 0) + 1
-            session = session or session_of(value, name)
         if len(ahead) == LOOKED_AT:
             break
-    found = {"path": path, "format": None, "session": session, "bytes": path.stat().st_size, "document": None}
+    names = Counter(name for value in ahead for name in LINES if fits(value, name))
     if names:
-        return {**found, "format": max(sorted(names), key=names.get)}
+        name = max(sorted(names), key=names.get)
+        ids = (LINES[name].session_id(value) for value in ahead if fits(value, name))
+        return {**seen, "format": name, "session": next((one for one in ids if isinstance(one, str)), None),
+                "like": foreign(ahead)}
     if len(ahead) > 1 and not begins_as_list(path):
-        found["document"] = "lines"
-        if any(isinstance(v, dict) and ("projectHash" in v or v.get("type") == "gemini") for v in ahead):
-            header = next((v for v in ahead if isinstance(v, dict) and isinstance(v.get("sessionId"), str)), {})
-            return {**found, "format": "Gemini CLI", "session": header.get("sessionId")}
-        if documents.document_format(ahead) == "OpenAI messages":
-            return {**found, "format": "OpenAI messages"}
+        heads = [v for v in ahead if isinstance(v, dict)]
+        if any("projectHash" in v or v.get("type") == "gemini" for v in heads):
+            session = next((v["sessionId"] for v in heads if isinstance(v.get("sessionId"), str)), None)
+            return {**seen, "format": "Gemini CLI", "session": session, "document": "lines"}
+        known = foreign(ahead) is None and chat.is_document(ahead)
+        return {**seen, "format": "OpenAI messages" if known else None, "like": foreign(ahead), "document": "lines"}
     value = read_document(path)
-    name = documents.document_format(value)
-    return {**found, "format": name, "session": documents.document_id(value), "document": name and "whole"}
+    return {**seen, "format": document_format(value), "like": foreign(value), "document": "one"}
 
 
 def begins_as_list(path):
@@ -114,27 +136,48 @@ def begins_as_list(path):
 
 
 def read_document(path):
-    """The JSON value that a whole file is, or None."""
+    """The JSON value that a file holds, or None."""
     try:
-        return json.loads(path.read_bytes().decode("utf-8-sig"), parse_constant=str)
+        text = path.read_bytes().decode("utf-8-sig")
+        value = json.loads(text, parse_constant=str)
+        return None if too_deep(value, text) else value
     except (ValueError, RecursionError):
         return None
 
 
+def document_format(value):
+    """The format of a JSON document, or None."""
+    try:
+        if gemini.is_document(value):
+            return "Gemini CLI"
+        if isinstance(value, dict) and isinstance(value.get("items"), list) and isinstance(value.get("session"), dict):
+            return "Codex"  # its first version
+        return "OpenAI messages" if foreign(value) is None and chat.is_document(value) else None
+    except SHAPE_ERRORS:
+        return None
+
+
 def raw_conversations(seen, tally, before):
-    """[(end of the id, raw events)] of a looked-at file. `before` holds digests of lines of files read earlier."""
+    """[(end of the id, function () -> raw events)] of a looked-at file; None where its document was read before.
+
+    `before` holds digests of the lines and documents of files read earlier.
+    """
     path, name = seen["path"], seen["format"]
-    if seen["document"] == "whole":
-        value = read_document(path)
-        before.add(digest(value))
-        return documents.conversations(value, name)
+    if seen["document"] is None:
+        records = read_lines(path, tally, lambda value: fits(value, name))
+        return [("", lambda: LINES[name].events(once(records, LINES[name].identity, tally, before), tally))]
     if seen["document"] == "lines":
-        records = list(read_lines(path, tally, lambda value: True))
-        value = gemini.fold(records, tally) if name == "Gemini CLI" else [v for _, v in records]
-        return documents.conversations(value, name)
-    tool = FORMATS[name]
-    records = read_lines(path, tally, lambda value: fits(value, name))
-    return [("", lambda tally: tool.events(once(records, tool.identity, tally, before), tally))]
+        value = [record for _, record in read_lines(path, tally, lambda value: True)]
+    else:
+        value = read_document(path)
+    if digest(value) in before:
+        return None
+    before.add(digest(value))
+    if name == "Gemini CLI":
+        return [("", lambda: gemini.events(gemini.fold(value, tally) if seen["document"] == "lines" else value, tally))]
+    if name == "Codex":
+        return [("", lambda: codex.events(chat.each(value["items"], tally), tally))]
+    return [(end, lambda messages=messages: chat.events(messages, tally)) for end, messages in chat.conversations(value)]
 
 
 def once(records, identity, tally, before):
@@ -146,9 +189,7 @@ def once(records, identity, tally, before):
             continue
         payload = record.get("payload")
         if isinstance(payload, dict) and isinstance(payload.get("turn_id"), str):
-            turn = payload[
-                "turn_id"
-            ]  # a fork gives thousands of lines one time: equal words in two turns are two turns
+            turn = payload["turn_id"]  # a fork gives thousands of lines one time: equal words in two turns are two
         try:
             line_id = identity(record)
         except SHAPE_ERRORS:
@@ -162,17 +203,15 @@ def once(records, identity, tally, before):
                 continue
             here.add(key)
             tally.copied = key in before
-        yield place, record
+        yield record
     before |= here
 
 
 def stored_before(seen, before):
-    """Whether all of a file stands in ones read before: the same session, stored again."""
-    if seen["document"] == "whole":
-        return digest(read_document(seen["path"])) in before
-    if seen["document"] == "lines":
-        return False
-    identity, mine, quiet = FORMATS[seen["format"]].identity, set(), Tally()
+    """Whether every line of a file stands in ones read before: the same session, stored again."""
+    if seen["document"] is not None:
+        return False  # raw_conversations tells: the document is read once
+    identity, mine, quiet = LINES[seen["format"]].identity, set(), Tally()
     for _ in once(read_lines(seen["path"], quiet, lambda value: fits(value, seen["format"])), identity, quiet, mine):
         pass
     return bool(mine) and mine <= before

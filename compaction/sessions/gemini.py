@@ -1,28 +1,30 @@
 """Events of Gemini CLI: sessions (one document, or JSON lines that rewrite a message by its id) and checkpoints.
 
-A checkpoint holds the context as the model gets it: roles user
-and model, with parts. Without the id that a session gives each call, a result joins the oldest open call of its name.
-Places in the tally are numbers of messages, from 1.
+A checkpoint holds the context as the model gets it: roles user and model, with parts. Without the id that a session
+gives each call, a result joins the oldest open call of its name. Places in the tally are numbers of messages, from 1.
 """
 
 import re
 
-from compaction.sessions.codex import arguments
-from compaction.sessions.log import compaction, each, event, own_words, text_of, whole
+from compaction.sessions.chat import each
+from compaction.sessions.content import arguments, blocks, count_foreign, own_words, text_of
+from compaction.sessions.log import attempt, compaction, event
 
 FILES = re.compile(r"\s*--- Content from referenced files ---.*?(?:--- End of content ---|\Z)", re.DOTALL)
-SHELL = re.compile(r"\s*I ran the following shell command:\n```sh\n(.*?)\n```", re.DOTALL)
 SNAPSHOT = re.compile(r"\s*<(?:state_snapshot|compressed_chat_history)>")  # how a summary begins
 
 
-def is_session(value):
-    """Whether a document (an object) is a session or checkpoint of this tool."""
-    messages = value.get("messages")
-    if isinstance(messages, list) and (
-        "projectHash" in value or any(isinstance(m, dict) and m.get("type") == "gemini" for m in messages)
-    ):
-        return True
-    return is_contents(value.get("clientHistory")) or is_contents(value.get("history"))
+def is_document(value):
+    """Whether a JSON value is a session or a checkpoint of this tool."""
+    return is_contents(contents_of(value)) or isinstance(value, dict) and isinstance(value.get("messages"), list) and (
+        "projectHash" in value or any(isinstance(m, dict) and m.get("type") == "gemini" for m in value["messages"]))
+
+
+def contents_of(value):
+    """The messages of a checkpoint, under whichever name a version has for them."""
+    if not isinstance(value, dict):
+        return value
+    return value["clientHistory"] if is_contents(value.get("clientHistory")) else value.get("history")
 
 
 def is_contents(value):
@@ -33,23 +35,19 @@ def is_contents(value):
 
 def events(value, tally):
     """Raw events of a session (folded, where it was JSON lines) or of a checkpoint."""
+    calls = {}
     if isinstance(value, dict) and isinstance(value.get("messages"), list):
-        by_agent = value.get("kind") == "subagent"
-        for message in each(value["messages"], tally):
-            yield from whole(lambda message=message: session_message(message, by_agent, tally), tally)
-        return
-    contents = value
-    if isinstance(value, dict):
-        contents = value["clientHistory"] if is_contents(value.get("clientHistory")) else value["history"]
-    calls = Calls()
-    for message in each(contents, tally):
-        yield from whole(lambda message=message: content_message(message, calls, tally), tally)
+        messages, read, more = value["messages"], session_message, value.get("kind") == "subagent"
+    else:
+        messages, read, more = contents_of(value), content_message, calls
+    for message in each(messages, tally):
+        yield from attempt(lambda message=message: read(message, more, tally), tally)
 
 
 def fold(records, tally):
     """One document of a session in JSON lines: a line with the id of an earlier message replaces it."""
     messages, head = {}, {}
-    for _, record in records:
+    for record in records:
         if not isinstance(record, dict):
             tally.unread("line that is no object")
             continue
@@ -78,8 +76,8 @@ def fold(records, tally):
 def session_message(message, by_agent, tally):
     kind, time = message.get("type"), message.get("timestamp")
     if kind == "user":
-        shown = message.get("displayContent") or message.get("content")  # shown: as typed, without what was added
-        yield from said(text_of(shown, tally), time, by_agent, tally)
+        typed = message.get("displayContent") or message.get("content")  # as typed, without what was added
+        yield from said(text_of(typed, tally), time, by_agent, tally)
     elif kind == "gemini":
         yield from session_reply(message, time, tally)
     elif kind in ("info", "error", "warning"):
@@ -105,82 +103,48 @@ def session_reply(message, time, tally):
         yield event("tool_call", at, name=call.get("name"), call_id=call.get("id"), arguments=given, reply_key=key)
     for call in calls:
         if call.get("result") is not None:
-            answer = result(call["result"], tally)
+            answer = text_of(call["result"], tally)
             yield event("tool_result", call.get("timestamp", time), content=answer, call_id=call.get("id"))
 
 
 def said(text, time, by_agent, tally):
-    """The events of text under the user's role: a summary, a command that the user ran, or the user's words."""
+    """The events of text under the user's role: a summary, or the user's words."""
     if SNAPSHOT.match(text):
         yield compaction(text, time)
-        return
-    ran = SHELL.match(text)
-    if ran:
-        tally.left_out("output of a command that the user ran")
-        yield event("user", time, content=ran.group(1), origin="shell")
         return
     words, files = FILES.subn("", own_words(text))
     if files:
         tally.left_out("content of files that the user named")
     if words.strip():
-        yield event("user", time, content=words, **({"origin": "agent"} if by_agent else {}))
+        yield event("user", time, content=words, origin="agent" if by_agent else None)
     else:
-        tally.left_out("text that the tool put under the user's role" if text.strip() else "empty text")
+        count_foreign(text, tally)
 
 
-class Calls:
-    """Ids for calls that have none: a result joins the oldest open call of its name."""
-
-    def __init__(self):
-        self.number, self.open = 0, {}
-
-    def made(self, part):
-        self.number += 1
-        call_id = part.get("id") or f"call {self.number}"
-        self.open.setdefault(part.get("name"), []).append(call_id)
-        return call_id
-
-    def answered(self, part):
-        waiting = self.open.get(part.get("name"), [])
-        if part.get("id") in waiting:
-            waiting.remove(part["id"])
-        return part.get("id") or (waiting.pop(0) if waiting else None)
-
-
-def content_message(message, calls, tally):
+def content_message(message, open_calls, tally):
     """Events of one message of a checkpoint: results first, then the user's words, or the model's text and calls."""
     role, words, key = message.get("role"), [], f"{tally.place}"
     if role not in ("user", "model"):
         tally.unread(f"message of unknown role {role!r}")
         return
-    for part in message.get("parts") or []:
-        if isinstance(part.get("functionCall"), dict):
-            call = part["functionCall"]
-            given = arguments(call.get("args"))
-            yield event("tool_call", name=call.get("name"), call_id=calls.made(call), arguments=given, reply_key=key)
-        elif isinstance(part.get("functionResponse"), dict):
-            call_id = calls.answered(part["functionResponse"])
-            yield event("tool_result", content=result(part, tally), call_id=call_id)
-        elif part.get("thought"):
-            tally.left_out("thinking")
-        elif role == "user" and isinstance(part.get("text"), str):
-            words.append(part["text"])
+    for kind, value in blocks(message.get("parts"), tally):
+        if kind == "text":
+            if role == "user":
+                words.append(value)
+            elif value.strip():
+                yield event("assistant", content=value, reply_key=key)
+            continue
+        waiting = open_calls.setdefault(value["name"], [])
+        if kind == "call":
+            made = open_calls.setdefault(("made",), [])  # no name of a tool can be a tuple
+            made.append(value["name"])
+            value["call_id"] = value["call_id"] or f"call {len(made)}"
+            waiting.append(value["call_id"])
+            yield event("tool_call", reply_key=key, **value)
         else:
-            text = text_of(part, tally)
-            if text.strip():
-                yield event("assistant", content=text, reply_key=key)
+            if value["call_id"] in waiting:
+                waiting.remove(value["call_id"])
+            value["call_id"] = value["call_id"] or (waiting.pop(0) if waiting else None)
+            yield event("tool_result", content=value["content"], call_id=value["call_id"])
     if words:
         yield from said("\n".join(words), None, False, tally)
-
-
-def result(value, tally):
-    """The text of a call's result: functionResponse parts hold output or error."""
-    parts = []
-    for part in value if isinstance(value, list) else [value]:
-        answer = part.get("functionResponse", {}).get("response") if isinstance(part, dict) else None
-        if isinstance(answer, dict):
-            answer = answer.get("output", answer.get("error", answer))
-            parts.append(answer if isinstance(answer, str) else text_of(answer, tally) or str(answer))
-        else:
-            parts.append(text_of([part], tally))
-    return "\n".join(parts)

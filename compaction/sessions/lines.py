@@ -1,11 +1,13 @@
 """Read records from files of JSON lines as tools leave them: torn, doubled, two on a line, lines of any length.
 
-Nothing is repaired by guess: a record is yielded only when it is whole,
-and what was not is counted in the tally with its line.
+Nothing is repaired by guess: a record is yielded only when it is whole, and what was not is counted in the tally with
+its line.
 """
 
 import hashlib
 import json
+
+from base.command import DEEPEST, depth
 
 DECODER = json.JSONDecoder(parse_constant=str)  # NaN as "NaN": the log is strict JSON
 LENIENT = json.JSONDecoder(parse_constant=str, strict=False)  # a line end inside a string, where a record was broken
@@ -70,10 +72,15 @@ def split_values(text, decoder=DECODER):
             value, at_end = decoder.raw_decode(text, at)
         except (ValueError, RecursionError):
             return values, text[at:]
-        if not isinstance(value, (dict, list)):
+        if not isinstance(value, (dict, list)) or too_deep(value, text):
             return values, text[at:]
         values.append(value)
         at = at_end
+
+
+def too_deep(value, text):
+    """Whether a value that stands in a text nests deeper than this project reads or writes."""
+    return text.count("[") + text.count("{") > DEEPEST and depth(value) > DEEPEST
 
 
 def after_tear(text, is_record):
@@ -86,7 +93,7 @@ def after_tear(text, is_record):
             value, end = DECODER.raw_decode(text, at)
         except (ValueError, RecursionError):
             value, end = None, at
-        if isinstance(value, dict) and is_record(value):
+        if isinstance(value, dict) and is_record(value) and not too_deep(value, text):
             more, rest = split_values(text[end:])
             if rest is None and all(isinstance(v, dict) and is_record(v) for v in more):
                 return [value, *more]

@@ -1,19 +1,41 @@
-"""The event log that recorded sessions are turned into: its events, their numbers, and the count of what is not in it.
+"""The event log that recorded sessions are turned into: its events, their numbers, lines read, and what is not in it.
 
-event   {"conversation_id", "turn", "reply", "kind", then "content", or "name" and "arguments"; "call_id", "opaque",
-         "time", "origin", "interrupted", "copied" where there is something to say}
-kind    user, assistant, tool_call, tool_result, compaction
+event   one JSON line with "conversation_id", "turn", "reply", "kind" and what its kind has:
+        user         "content" (a person's own words); "interrupted": true where they broke a reply off; "origin" where
+                     they stood elsewhere than in a message: "refusal" (inside a refused tool result), "queue",
+                     "command" (arguments of a slash command), "answer" (to a question that a tool put), or "agent":
+                     another agent gave the turn
+        assistant    "content"
+        tool_call    "name", "arguments" (any JSON value), "call_id"
+        tool_result  "content", "call_id" of its call
+        compaction   "content" (the summary); "kept": messages that stand in the context word for word beside it;
+                     "opaque": true where what was left cannot be read, or not all of it; "tokens_after": input tokens
+                     of the first request after it, as the tool counted them
+        each         "time" (ISO 8601); "copied": true for history that a fork took over from another conversation
 turn    number of the user turn, from 1; text that a tool put under the user's role is no turn
 reply   number of the model's reply in the conversation, from 1; 0 before the first
-origin  where a user's words stood when not in a message of their own: "refusal" (inside a refused tool result),
-        "queue", "command" (arguments of a slash command), "shell" (a command that the user ran), or "agent":
-        the turn was given by another agent
 """
 
+import json
 import re
+from collections import OrderedDict
 from datetime import datetime, timezone
 
-FIELDS = ("content", "name", "arguments", "call_id", "opaque", "time", "origin", "interrupted", "copied")
+from base.command import InputError
+from base.shapes import misfit
+
+FIELDS = ("content", "name", "arguments", "call_id", "kept", "opaque", "tokens_after", "time", "origin", "interrupted",
+          "copied")
+KINDS = ("user", "assistant", "tool_call", "tool_result", "compaction")
+NUMBER = lambda value: type(value) is int and value >= 0  # noqa: E731
+EVENT = {"conversation_id": lambda name: isinstance(name, str) and name != "", "turn": NUMBER, "reply": NUMBER,
+         "kind": lambda kind: kind in KINDS}
+SAID = {**EVENT, "content": lambda text: isinstance(text, str)}
+SHAPES = {"user": SAID, "tool_result": SAID, "tool_call": {**EVENT, "name": lambda name: isinstance(name, str)}}
+HALF = re.compile(r"\\u[dD][89a-fA-F]")  # how half of a surrogate pair is written, or a pair
+DECODE = json.JSONDecoder().decode  # json.loads would look for the encoding of each line first
+REMEMBERED = 10_000  # ids of closed conversations; one that comes again after that many others is taken for a new one
+SHAPE_ERRORS = (AttributeError, TypeError, KeyError, ValueError, IndexError, RecursionError)
 
 
 class Tally:
@@ -55,35 +77,32 @@ class Tally:
         self.told += 1
 
     def summary(self):
-        """{"unread": {kind: {"count", "at": "3,7-9"}}, "left_out": …, "noted": …}, kinds in order of name."""
+        """{"unread": {kind: {"count": 4, "at": "3,7-9"}}, "left_out": …, "noted": …}, kinds in order of name."""
         return {
-            group: {kind: {"count": count, "at": spans_text(spans)} for kind, (count, spans) in sorted(kinds.items())}
+            group: {kind: {"count": count, "at": ",".join(str(a) if a == b else f"{a}-{b}" for a, b in spans)}
+                    for kind, (count, spans) in sorted(kinds.items())}
             for group, kinds in self.groups.items()}
-
-
-def spans_text(spans):
-    """[[3, 3], [7, 9]] as "3,7-9"."""
-    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in spans)
 
 
 def number(conversation_id, raw_events, tally):
     """Yield the events of one conversation with its id, turn and reply; `raw_events` hold kind and fields.
 
     A raw event may name its reply ("reply_key": equal key, equal reply). Without a key a reply begins at the first
-    assistant text or call after anything else. "interrupted" is set on a user event that follows a broken-off reply.
+    assistant text or call after anything else. Two kinds become no event: "interrupted" marks the next user event,
+    "request" tells the "tokens" of the request that the next reply answers. A compaction waits for that one.
     """
     turn = reply = 0
-    key, last, interrupted, open_calls = None, None, False, {}
+    key, last, interrupted, open_calls, waiting = None, None, False, {}, []
     for raw in raw_events:
         kind = raw["kind"]
-        if kind == "interrupted":
-            interrupted = True
+        if kind == "request" and waiting:
+            waiting[0]["tokens_after"] = raw["tokens"]
+        if kind in ("request", "interrupted"):
+            interrupted = interrupted or kind == "interrupted"
             continue
         if kind == "user":
             turn += 1
-            if interrupted:
-                raw["interrupted"] = True
-            interrupted = False
+            raw["interrupted"], interrupted = interrupted or None, False
         elif kind in ("assistant", "tool_call"):
             new = raw.get("reply_key")
             if (new != key) if new is not None and key is not None else last not in ("assistant", "tool_call"):
@@ -91,56 +110,51 @@ def number(conversation_id, raw_events, tally):
             key, interrupted = new, False
         if raw.get("call_id") is not None and not isinstance(raw["call_id"], str):
             raw["call_id"] = str(raw["call_id"])
-        if kind == "tool_call" and not isinstance(raw.get("name"), str):
-            tally.note("call without a name")
-            raw["name"] = "" if raw.get("name") is None else str(raw["name"])
-        if kind == "tool_call" and raw.get("call_id") is not None:
-            if raw["call_id"] in open_calls:
-                tally.note("call without a result", open_calls[raw["call_id"]])
-            open_calls[raw["call_id"]] = tally.place
+        if kind == "tool_call":
+            check_call(raw, open_calls, tally)
         elif kind == "tool_result" and open_calls.pop(raw.get("call_id"), None) is None:
             tally.note("result without a call")
         last = kind
-        if tally.copied:
-            raw["copied"] = True
+        raw.setdefault("copied", tally.copied or None)
         event = {"conversation_id": conversation_id, "turn": max(turn, 1), "reply": reply, "kind": kind}
         event.update((field, raw[field]) for field in FIELDS if raw.get(field) is not None)
-        yield event, raw.get("context")
+        if kind in ("assistant", "tool_call", "compaction"):
+            yield from waiting
+            waiting = []
+        if kind == "compaction" or waiting:
+            waiting.append(event)
+        else:
+            yield event
+    yield from waiting
     for place in open_calls.values():
         tally.note("call without a result", place)
 
 
-def each(messages, tally):
-    """The messages of a document that are objects, the place set to each one's number."""
-    if not isinstance(messages, list):
-        tally.unread("conversation without a list of messages")
-        return
-    for tally.place, message in enumerate(messages, 1):
-        if isinstance(message, dict):
-            yield message
-        else:
-            tally.unread("message that is no object")
+def check_call(raw, open_calls, tally):
+    """Give a call a name that is a text, and keep its place until its result comes."""
+    if not isinstance(raw.get("name"), str):
+        tally.note("call without a name")
+        raw["name"] = "" if raw.get("name") is None else str(raw["name"])
+    if raw.get("call_id") is not None:
+        if raw["call_id"] in open_calls:
+            tally.note("call without a result", open_calls[raw["call_id"]])
+        open_calls[raw["call_id"]] = tally.place
 
 
-SHAPE_ERRORS = (AttributeError, TypeError, KeyError, ValueError, IndexError)
-
-
-def whole(read, tally):
+def attempt(read, tally):
     """The events that `read()` yields for one record; where its shape is not as known none, and a count.
 
     A record of which neither an event comes nor anything was counted is counted here: nothing is dropped in silence.
     """
     before = tally.told
     try:
-        found = list(read())
-        if not found and tally.told == before:
-            tally.left_out("record with nothing in it to read")
-        return found
-    except (
-        SHAPE_ERRORS
-    ) as error:  # any: a record of a shape that nobody has seen must not end the reading of the others
+        events = list(read())
+    except SHAPE_ERRORS as error:  # a record of a shape that nobody has seen must not end the reading of the others
         tally.unread(f"record of unknown shape ({type(error).__name__})")
         return []
+    if not events and tally.told == before:
+        tally.left_out("record with nothing in it to read")
+    return events
 
 
 def event(kind, time=None, **fields):
@@ -148,93 +162,135 @@ def event(kind, time=None, **fields):
     return {"kind": kind, "time": iso_time(time), **fields}
 
 
-def compaction(summary, time=None, context=None):
-    """A raw compaction event; `summary` None means that it cannot be read. `context`: the messages that were left."""
-    if summary is None:
-        return event("compaction", time, opaque=True, context=context or [])
-    return event("compaction", time, content=summary, context=context or [{"role": "user", "content": summary}])
+def compaction(summary, time=None, kept=(), opaque=False):
+    """A raw compaction event; `summary` None means that it cannot be read."""
+    return event("compaction", time, content=summary, kept=list(kept) or None,
+                 opaque=(summary is None or opaque) or None)
 
 
 def iso_time(value):
-    """ISO 8601 text for an ISO text or a number of seconds or milliseconds since 1970; None for anything else."""
+    """ISO 8601 text for an ISO text or a number of seconds or milliseconds since 1970; None for anything else.
+
+    iso_time(1770112800000) -> "2026-02-03T10:00:00.000Z"
+    """
     if isinstance(value, str):
         return value or None
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
-    seconds = value / 1000 if abs(value) > 1e11 else value
     try:
-        moment = datetime.fromtimestamp(seconds, timezone.utc)
+        moment = datetime.fromtimestamp(value / 1000 if abs(value) > 1e11 else value, timezone.utc)
     except (OverflowError, OSError, ValueError):
         return None
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def text_of(content, tally):
-    """The text of a message's or result's content: a string, or blocks, whose texts are joined by line ends.
+def as_messages(events, name=str):
+    """(chat messages of events of one conversation, results left out since no call of these asks for them).
 
-    A block that is no text (an image, a file) is counted as left out; a shape that is unknown as unread.
+    A result stands behind the message that calls. `name` gives a call its new id: one that a tool uses twice is two.
     """
-    if content is None:
-        return ""
-    if isinstance(content, str):
-        return content
-    if isinstance(content, dict):
-        content = [content]
-    if not isinstance(content, list):
-        tally.unread(f"content of type {type(content).__name__}")
-        return ""
-    parts = []
-    for block in content:
-        text = block if isinstance(block, str) else block_text(block)
-        if text is None:
-            kind = block.get("type") or next(iter(block), "empty") if isinstance(block, dict) else type(block).__name__
-            tally.left_out(f"block without text: {kind}")
+    groups, names, left_out = [], {}, 0  # a group: a message, and behind one that calls the results
+    for one in events:
+        content = one.get("content") or ""
+        if one["kind"] == "tool_call":
+            given = one.get("arguments")
+            if not groups or groups[-1][-1]["role"] != "assistant":
+                groups.append([{"role": "assistant", "content": ""}])
+            call_id = name(one.get("call_id"))
+            names[one.get("call_id")] = call_id, groups[-1]
+            function = {"name": str(one.get("name")), "arguments": given if isinstance(given, dict) else {"input": given}}
+            groups[-1][0].setdefault("tool_calls", []).append({"id": call_id, "type": "function", "function": function})
+        elif one["kind"] in ("user", "assistant"):
+            groups.append([{"role": one["kind"], "content": content}])
+        elif one.get("call_id") in names:
+            call_id, group = names.pop(one["call_id"])
+            group.append({"role": "tool", "tool_call_id": call_id, "content": content})
         else:
-            parts.append(text)
-    return "\n".join(parts)
+            left_out += 1
+    return [message for group in groups for message in group], left_out
 
 
-def block_text(block):
-    """The text of one content block, or None when it holds none."""
-    if not isinstance(block, dict):
-        return None
-    for field in ("text", "result", "output"):  # result: how Cline writes each part of a tool's answer
-        if isinstance(block.get(field), str):
-            return block[field]
-    return None
+def context_line(event, count):
+    """The context that a compaction event left, the `count`-th of its conversation, as a line for --contexts.
 
-
-TAGS = "|".join(
-    ("system-reminder system_reminder local-command-stdout local-command-stderr local-command-caveat bash-stdout "
-     "bash-stderr task-notification ide_opened_file ide_selection ide_diagnostics user-prompt-submit-hook "
-     "environment_context environment_details user_instructions subagent_notification turn_aborted skill "
-     "hook_context current_datetime teammate-message cross-session-message session_context explicit_instructions "
-     "file_content folder_content url_content command-message command-contents permissions_instructions "
-     "INSTRUCTIONS").split())
-INJECTED = re.compile(rf"<({TAGS})(?:\s[^<>]*)?>.*?</\1>", re.DOTALL)
-MACHINE = re.compile(r"\s*(?:# AGENTS\.md instructions|# CLAUDE\.md|Caveat: The messages below were generated|"
-                     r"This is the Gemini CLI\. We are setting up the context|Here is the user's editor context|"
-                     r"System: Please continue\.|Stop hook feedback:|SessionStart:\S* hook|\[SYSTEM NOTIFICATION)")
-
-
-CONTINUED = "This session is being continued from a previous conversation"  # how a summary begins in two tools
-EDITOR_REQUEST = re.compile(r"\A# Context from my IDE setup:.*?^## My request for \w+:\s*", re.DOTALL | re.MULTILINE)
-
-
-def own_words(text):
-    """What a user wrote in `text`: without what tools put around it; "" when nothing of it is the user's.
-
-    A tag counts only where a line begins with it: a user who asks about <skill> tags in a sentence keeps the words.
+    The turn it falls into had begun: what its user said must be in the context, so it is the next one's, made inside
+    the one before.
     """
-    if MACHINE.match(text):
-        return ""
-    text = EDITOR_REQUEST.sub("", text)
-    if not text.lstrip().startswith("<") and "\n<" not in text:
-        return text
-    kept = INJECTED.sub(
-        lambda m: (
-            ""
-            if m.start() == 0 or text[: m.start()].rstrip(" \t").endswith(("\n", ">")) or not text[: m.start()].strip()
-            else m.group(0)),
-        text)
-    return text if kept == text else kept.strip()
+    messages, summary = event.get("kept", []), event.get("content")
+    if summary and not any(summary in message["content"] for message in messages):
+        messages = [{"role": "user", "content": summary}, *messages]
+    more = {field: event[field] for field in ("opaque", "tokens_after") if field in event}
+    return {"conversation_id": event["conversation_id"], "compaction": count, "turn": event["turn"] + 1,
+            "inside": True, **more, "messages": messages}
+
+
+def log_line(value):
+    """One JSON line as UTF-8. Half a surrogate pair, which UTF-8 cannot hold, stays as the escape it was read from."""
+    try:
+        return (json.dumps(value, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8")
+    except UnicodeEncodeError:
+        return (json.dumps(value, ensure_ascii=True, allow_nan=False) + "\n").encode("ascii")
+
+
+def read_log(path, watched=iter):
+    """The events of a log file, one at a time; `watched` may wrap the file, to show progress."""
+    try:
+        with open(path, "rb") as file:
+            yield from read_events(watched(file), path)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}; name an event log") from None
+
+
+def read_events(lines, path):
+    """The events of an iterable of JSON lines (bytes), or InputError naming the first line that is none."""
+    for count, line in enumerate(lines, 1):
+        try:
+            text = line.decode("utf-8").strip()
+            if not text or text == "\ufeff":
+                continue
+            event = DECODE(text.removeprefix("\ufeff"))
+            if HALF.search(text):  # as "?": UTF-8, which reports are written in, cannot hold half a pair
+                event = DECODE(json.dumps(event, ensure_ascii=False).encode("utf-8", "replace").decode("utf-8"))
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{path}: line {count}: not JSON: {error}; correct or remove the line") from None
+        check_event(event, f"{path}: line {count}")
+        yield event
+
+
+def check_event(event, place):
+    """InputError where a value is no event."""
+    kind = event.get("kind") if isinstance(event, dict) else None
+    problem = misfit(event, SHAPES.get(kind, EVENT) if isinstance(kind, str) else EVENT, "the event")
+    if problem:
+        raise InputError(f"{place}: {problem}; sessions/README.md says what an event holds")
+
+
+def each_conversation(events, start, open_at_once, counts):
+    """Yield each conversation's watcher when it ends: `start(id)` makes one, its `take(event)` gets every event.
+
+    Conversations may be mixed; the `open_at_once` most recent are kept. Events of one that was closed before are
+    counted and not read, since half a conversation would be judged as if it were all of it. `counts` gets "events",
+    "conversations", "events of conversations closed before" and "conversations begun midway".
+    """
+    opened, closed = OrderedDict(), OrderedDict()
+    for event in events:
+        counts["events"] += 1
+        name = event["conversation_id"]
+        watcher = opened.get(name)
+        if watcher is None:
+            if name in closed:
+                counts["events of conversations closed before"] += 1
+                continue
+            counts["conversations"] += 1
+            counts["conversations begun midway"] += event["turn"] > 1
+            watcher = opened[name] = start(name)
+            if len(opened) > open_at_once:
+                old, ended = opened.popitem(last=False)
+                closed[old] = None
+                if len(closed) > REMEMBERED:
+                    closed.popitem(last=False)
+                yield ended
+        elif open_at_once > 1:
+            opened.move_to_end(name)
+        watcher.take(event)
+    yield from opened.values()

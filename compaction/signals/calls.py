@@ -1,10 +1,10 @@
 """Tool calls that are made again after a compaction, each with its evidence and kind, and the same count elsewhere.
 
-Arguments are compared as JSON values: the order of keys and 1 or 1.0 make no
-difference, "1", 1 and true do. Kept of a call: a digest, where it stood, a digest of its result.
+Arguments are compared as JSON values: the order of keys and 1 or 1.0 make no difference, "1", 1 and true do. Kept of a
+call: a digest, where it stood, a digest of its result.
 
-place    a compaction, or the beginning of a control window of the same length with no compaction near
-repeat   a call in a place's window that equals an earlier call; counted apart: that call was made before the place
+repeat   a call that equals an earlier one of its conversation
+hit      a repeat within the window after a compaction
 control  windows that follow one another where no compaction lies within a window's length before or inside, the first
          window's length of a conversation left out, since little has been called there that could be repeated
 """
@@ -75,95 +75,86 @@ def result_digest(content):
 
 
 class Window:
-    """Calls and repeats near compactions and elsewhere, in windows of `length` turns or replies (`unit`)."""
+    """Calls and repeats near compactions and elsewhere, in windows of `length` user turns."""
 
-    def __init__(self, unit, length):
-        self.unit, self.length = unit, length
-        self.start, self.kind, self.place = None, "first", 0  # where the window began; its calls before are < place
-        self.open = [0, 0, 0]  # repeats, those of calls made before the place, calls: of the open window
-        self.counts = {"after": [0, 0, 0], "control": [0, 0, 0]}
+    def __init__(self, length):
+        self.length = length
+        self.start, self.kind = None, "first"  # where the window began
+        self.open = [0, 0]  # repeats and calls of the open window
+        self.counts = {"after": [0, 0], "control": [0, 0]}
 
     def close(self):
         if self.kind in self.counts:
             self.counts[self.kind] = [a + b for a, b in zip(self.counts[self.kind], self.open)]
-        self.open = [0, 0, 0]
+        self.open = [0, 0]
 
-    def compaction(self, at, calls_before):
+    def compaction(self, turn):
         """A compaction ends the open window: a control one does not count, since it lies near this compaction."""
         if self.kind == "control":
-            self.open = [0, 0, 0]
+            self.open = [0, 0]
         self.close()
-        self.start, self.kind, self.place = at, "after", calls_before
+        self.start, self.kind = turn, "after"
 
-    def call(self, at, calls_before, first):
-        """Count a call at turn or reply `at`; `first`: number of the first equal call, or None. -> whether it is a
-        repeat after a compaction."""
+    def call(self, turn, repeats):
+        """Count a call; whether it is a repeat after a compaction."""
         if self.start is None:
-            self.start = at - 1
-        if at > self.start + self.length:
+            self.start = turn - 1
+        if turn > self.start + self.length:
             self.close()
-            steps = (at - self.start - 1) // self.length
-            self.start, self.kind, self.place = self.start + steps * self.length, "control", calls_before
-        self.open = [self.open[0] + (first is not None), self.open[1] + (first is not None and first < self.place),
-                     self.open[2] + 1]
-        return self.kind == "after" and first is not None
+            self.start += (turn - self.start - 1) // self.length * self.length
+            self.kind = "control"
+        self.open = [self.open[0] + repeats, self.open[1] + 1]
+        return self.kind == "after" and repeats
 
 
 class Calls:
     """The calls of one conversation: what was called and written, and the repeats in the windows after a place."""
 
-    def __init__(self, turns, replies):
-        self.windows = [Window("turn", turns), Window("reply", replies)]
-        # digest: [number of the first equal call, then of the last: number, turn, reply, result digest]
-        self.known = {}
+    def __init__(self, turns):
+        self.window = Window(turns)
+        self.known = {}  # digest: {"first", "last": numbers of equal calls, "at": where the last stood, "result", "habit"}
         self.written, self.written_anything = {}, -1  # path: number of the last call that wrote it
         self.number = 0
-        self.open = {}  # call_id: (digest, hit or None) of a call whose result has not come
+        self.open = {}  # call_id: (digest, hit or None, number) of a call whose result has not come
         self.hits = []
         self.compactions = []  # turn, reply and number of calls before each
 
     def compaction(self, event):
-        at = {"turn": event["turn"], "reply": event["reply"], "calls": self.number}
-        self.compactions.append(at)
-        for window in self.windows:
-            window.compaction(at[window.unit], self.number)
+        self.compactions.append({"turn": event["turn"], "reply": event["reply"], "calls": self.number})
+        self.window.compaction(event["turn"])
 
     def call(self, event):
         name, arguments = event.get("name"), event.get("arguments")
         key = call_digest(name, arguments) or f"too deep {self.number}"
         before = self.known.get(key)
-        if event.get("copied"):  # counted in the conversation that it was copied from
-            hit = None
-        else:
-            first = before[0] if before else None
-            inside = [w.unit for w in self.windows if w.call(event[w.unit], self.number, first)]
-            hit = self.hit(event, before, inside) if inside else None
+        hit = None
+        # What a fork copied is counted in the conversation that it was copied from.
+        if not event.get("copied") and self.window.call(event["turn"], before is not None):
+            hit = self.hit(event, before)
         if is_write(name, arguments):
             self.written_anything = self.number
             for path in written(arguments):
                 self.written[path] = self.number
-        self.known[key] = [before[0] if before else self.number, self.number, event["turn"], event["reply"], None]
+        self.known[key] = {"first": before["first"] if before else self.number, "last": self.number, "result": None,
+                           "at": {"turn": event["turn"], "reply": event["reply"]},
+                           "before": before and before["result"], "habit": bool(before and before["habit"])}
         if event.get("call_id") is not None:
             self.open[event["call_id"]] = (key, hit, self.number)
         self.number += 1
 
-    def hit(self, event, before, inside):
-        arguments = event.get("arguments")
-        since = before[1]
+    def hit(self, event, before):
+        arguments, since, compaction = event.get("arguments"), before["last"], self.compactions[-1]
         files = targets(arguments)
         if files and not command_of(arguments):
-            wrote = any(
-                number > since and any(same_file(path, file) for file in files) for path, number in self.written.items()
-            )
+            wrote = any(number > since and any(same_file(path, file) for file in files)
+                        for path, number in self.written.items())
         else:
             wrote = self.written_anything > since  # a command reads what it likes
-        compaction = self.compactions[-1]
         hit = {"name": event.get("name"), "arguments": shown(arguments), "turn": event["turn"], "reply": event["reply"],
-               "earlier": {"turn": before[2], "reply": before[3]},
-               "made_before_compaction": before[0] < compaction["calls"], "compaction": len(self.compactions),
-               "turns_after": event["turn"] - compaction["turn"], "replies_after": event["reply"] - compaction["reply"],
-               "windows": inside, "result": "unknown", "target_written_between": wrote,
-               "poll": is_poll(event.get("name"), arguments), "before": before[4]}
+               "earlier": before["at"], "made_before_compaction": before["first"] < compaction["calls"],
+               "compaction": len(self.compactions), "turns_after": event["turn"] - compaction["turn"], "result": "unknown",
+               "target_written_between": wrote, "poll": is_poll(event.get("name"), arguments) or before["habit"],
+               "before": before["result"]}
         self.hits.append(hit)
         return hit
 
@@ -171,16 +162,17 @@ class Calls:
         key, hit, number = self.open.pop(event.get("call_id"), (None, None, None))
         if key is None:
             return
-        found = result_digest(event.get("content") or "")
+        result, call = result_digest(event.get("content") or ""), self.known[key]
         if hit is not None and hit["before"] is not None:
-            hit["result"] = "unchanged" if hit["before"] == found else "changed"
-        if self.known[key][1] == number:
-            self.known[key][4] = found
+            hit["result"] = "unchanged" if hit["before"] == result else "changed"
+        if call["last"] == number:
+            call["result"] = result
+            # Repeated with an unchanged result where no compaction is near: the agent polls with it.
+            call["habit"] = call["habit"] or self.window.kind != "after" and call["before"] == result
 
     def end(self):
-        """Close the windows; the hits with their kind."""
-        for window in self.windows:
-            window.close()
+        """Close the window; the hits with their kind."""
+        self.window.close()
         for hit in self.hits:
             hit.pop("before")
             hit["kind"] = kind_of(hit)

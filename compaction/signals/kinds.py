@@ -15,6 +15,8 @@ READING_COMMANDS = ("view", "read", "open", "undo_edit_preview")
 EDITING_COMMANDS = ("create", "str_replace", "insert", "undo_edit", "edit", "write", "append", "delete", "rename")
 POLLS = set("bashoutput check_status get_output killshell list_agents list_bash list_shells read_agent read_bash sleep "
             "status taskget tasklist taskoutput todoread wait wait_agent".split())
+POLLED = re.compile(r"(?:session|task|bash|shell|process|agent|job|run|build|terminal|command|exec)_?-?ids?$|^(?:pid|targets)$")
+WAIT = re.compile(r"wait|timeout|yield|block|interval|poll|max_output|filter|tail|limit|offset|lines")
 POLL_COMMAND = re.compile(
     r"(?:^|(?:[;&(\n]|\|\|)\s*)(?:[A-Z_]+=\S+\s+)*(?:sudo\s+)?(?:git\s+(?:-C\s+\S+\s+|--no-pager\s+)*(?:status|"
     r"log|diff|branch|rev-parse|stash\s+list|"
@@ -90,12 +92,16 @@ def is_write(name, arguments):
 
 
 def is_poll(name, arguments):
-    """Whether a call asks how something stands, which it may do again and again: a wait, a status, a log's end."""
-    if str(name).lower().rsplit(".", 1)[-1] in POLLS:
+    """Whether a call asks how something stands, which it may do again and again: a wait, a status, a log's end.
+
+    Known by name, by command, or by shape: arguments that say nothing but which session or task, and how long to wait.
+    """
+    if str(name).lower().rsplit(".", 1)[-1] in POLLS or POLL_COMMAND.search(command_of(arguments)):
         return True
-    if isinstance(arguments, dict) and arguments.get("chars") == "" and "session_id" in arguments:
-        return True  # Codex reads on from a running command so
-    return bool(POLL_COMMAND.search(command_of(arguments)))
+    if not isinstance(arguments, dict):
+        return False
+    told = {key.lower() for key, value in arguments.items() if value not in ("", None)}  # Codex reads on with chars ""
+    return any(map(POLLED.search, told)) and all(POLLED.search(key) or WAIT.search(key) for key in told)
 
 
 def same_file(one, other):

@@ -1,228 +1,146 @@
-"""Tell a user message that says again what was asked before from the things that only look like it.
+"""Tell a person's message that says again what they ordered before from the things that only look like it.
 
-Rules, no model: what they miss and what they
-wrongly take stands in README-signals.md with its figures.
+The index of selection/near.py over the person's own earlier messages finds the candidates; their sentences are compared
+by stems. What the person says about it weighs: who reminds or complains needs less likeness than who says nothing.
 
-kinds   restates: an instruction given before is given again
-        resent: the same message sent or edited again, no reply between
+kinds   restates: an order given before is given again, or its neglect is complained about
+        to look at: alike, and the rules cannot tell; listed, never counted
+        resent: the same message sent or edited again, no reply and no compaction between
         machine text: another agent's orders, a hook, a tool's own lines under the user's role
         pasted output: only lines that a program printed are alike
         new round: the same job for another object, or the same job again after it was done
-Only `restates` is a hit. Two messages are compared sentence by sentence, since a long one says several things.
 """
 
 import re
-from collections import Counter, deque
-from functools import lru_cache
+from collections import Counter
 
-from compaction.signals.words import (
-    IDENTIFIER,
-    LIFTS,
-    MACHINE,
-    OUTPUT_LINE,
-    RULE,
-    SENTENCE,
-    STOP,
-    WORD,
-    cue,
-    instructs,
-    stem,
-)
+from base.shown import one_line
+from compaction.signals.words import LIFTS, MACHINE, PLAIN, RULE, cue, orders, prose, sentences
+from selection.near import NearIndex, stem, stems
 
-ALIKE = 0.9  # share of terms in common from which two messages are one message edited
-# (share of weight, terms) that two sentences must have in common, by how the later one says that it was said before.
-BARS = {"none": (0.62, 3), "hint": (0.5, 3), "tag": (0.4, 2), "reminder": (0.36, 2), "declares": (0.15, 1)}
-WAYS = list(BARS)  # from the weakest to the strongest
-SEARCHED = 200  # earlier sentences looked at for each term, and messages for pasted output
-SENTENCES = 60  # sentences of a message that are compared; more is a document that was pasted
+CANDIDATES = 8  # earlier messages that are compared, best first
+SENTENCES = 40  # sentences of a message that are compared; more is a document that was pasted
+READ = 4000  # characters of a message that are compared
 SHOWN = 240  # characters of a sentence in the evidence
-LONG = 400  # characters from which a reminder counts for its own sentence only
-LENGTH = 0.12  # how much a longer sentence weighs against the shorter one's share
-
-
-@lru_cache(maxsize=20_000)  # a conversation says the same words again and again
-def parts(token):
-    """The terms of one word with their weights, as pairs: stems, digits twice; of a path its last part, no ending."""
-    token = token.strip("@'./-")
-    if token.count("/") > 1 or IDENTIFIER.fullmatch(token) and "/" in token:
-        token = token.rsplit("/", 1)[-1]
-    token = re.sub(r"(?<=\w)\.[a-z]{1,4}$", "", token)
-    number = re.fullmatch(r"v?\d+(?:\.\d+)*", token)
-    found = {}
-    for part in [token] if number else re.split(r"[/._:-]+|(?<=[a-z])(?=[A-Z])", token):
-        part = part.lower().replace("'", "")
-        if part not in STOP and (len(part) > 1 or part.isdigit()):
-            found[stem(part) if part.isalpha() else part] = 2 if any(c.isdigit() for c in part) else 1
-    return tuple(found.items())
-
-
-@lru_cache(maxsize=20_000)
-def name_in(token):
-    """What a word says of which object is meant (a file, a commit, a number, a path by its last part), or None."""
-    token = token.strip("@'./-$#%").rsplit("/", 1)[-1]
-    return token.lower() if len(token) > 2 and IDENTIFIER.fullmatch(token) else None
-
-
-def words(text):
-    return WORD.findall(text.replace("’", "'"))
-
-
-def terms(text):
-    """{term: weight} of a text: stems of the words that carry meaning."""
-    return {term: weight for word in words(text) for term, weight in parts(word)}
-
-
-def described(text, instructs):
-    """What is kept of a sentence. `compounds`: the terms of each word that was taken apart: they name one thing."""
-    found, names, compounds = {}, set(), []
-    for word in words(text):
-        split = parts(word)
-        found.update(split)
-        if len(split) > 1:
-            compounds.append({term for term, _ in split})
-        names.add(name_in(word))
-    names.discard(None)
-    return {"text": text, "terms": found, "names": names, "compounds": compounds, "instructs": instructs}
-
-
-def prose(text):
-    """(what a person wrote, whether lines of program output stood beside it)."""
-    text = re.sub(r"```.*?(?:```|\Z)", "\n", text, flags=re.DOTALL)
-    lines = text.split("\n")
-    kept = [line for line in lines if line.strip() and not OUTPUT_LINE.search(line)]
-    dropped = sum(1 for line in lines if line.strip()) - len(kept)
-    return "\n".join(kept), dropped > 0
-
-
-def sentences(text):
-    return [part for part in SENTENCE.split(text) if part and part.strip()]
-
-
-def digest_message(text, turn, **known):
-    """What is kept of a user message: its sentences as weighed terms, for comparing later ones with it."""
-    written, pasted = prose(text)
-    split = sentences(written)
-    parts = [described(sentence, instructs(sentence)) for sentence in split]
-    if 1 < len(split) <= 3 and len(written) <= LONG:  # what a short message says may go over its sentences
-        parts.append(described(written, False))
-    return {"turn": turn, "sentences": [p for p in parts if p["terms"]], "pasted": pasted, "all": terms(text),
-            "cue": cue(written) if len(written) <= LONG else "none", "machine": bool(MACHINE.match(text)), **known}
+ALIKE = 0.9  # share of stems in common from which two messages are one
+LONG = 200  # characters from which a cue counts for its own sentence only
+# What the later sentence must have in common with the earlier one, by its cue: at least (share of its weight, stems,
+# share of the earlier one's weight).
+RESTATES = {"declares": [(0.15, 1, 0)], "complains": [(0.34, 2, 0), (0.9, 1, 0.4)], "reminds": [(0.5, 2, 0)],
+            "hints": [(0.66, 3, 0.3), (0.9, 2, 0.4)], "rule": [(0.6, 3, 0.4)], "near": [(0.75, 3, 0.4)], None: []}
+LOOK_AT = {"declares": (0.1, 1, 0), "complains": (0.3, 1, 0), "reminds": (0.3, 1, 0), "hints": (0.5, 2, 0.3),
+           "rule": (0.5, 3, 0.3), "near": (0.6, 3, 0.3), None: (0.7, 4, 0.3)}
+STRONG = ("declares", "complains", "reminds")
+PLAIN_STEMS = frozenset(map(stem, PLAIN))
+NAME = re.compile(r"[\w.$/-]*(?:[a-z][A-Z]|\d|_|/|\.\w)[\w$/-]*(?:\.[\w$-]+)*")
 
 
 class Said:
-    """What the user of one conversation said so far: judges a message against it, then takes it in.
-
-    Kept: the weighed sentences, and for each term the newest SEARCHED of them that hold it, so that a long
-    conversation costs no more for each message than a short one.
-    """
+    """What the user of one conversation said so far: judges a message against it, then takes it in."""
 
     def __init__(self):
-        self.messages, self.sentences, self.holding, self.common = [], [], {}, Counter()
+        self.messages, self.index, self.holders = [], NearIndex(), Counter()
 
-    def take(self, text, turn, **known):
+    def take(self, text, turn, origin=None, replied=True, near=False):
         """Judge and remember a message: {"kind", "earlier" (turn), "score", "said", "before"}, or None: nothing alike.
 
-        known: "origin" (where the words stood), "replied" (False: no whole reply came since the message before).
+        origin: where the words stood; replied: whether a reply or a compaction came since the message before; near:
+        whether the message stands near a compaction, so that the very same order again is no new round.
         """
-        message = digest_message(text, turn, **known)
-        verdict = self.judge(message) if self.messages else None
-        self.messages = [*self.messages[-SEARCHED:], message]
-        self.common.update(message["all"].keys())
-        for sentence in message["sentences"]:
-            if sentence["instructs"]:
-                self.sentences.append((message, sentence))
-                for term in sentence["terms"]:
-                    self.holding.setdefault(term, deque(maxlen=SEARCHED)).append(len(self.sentences) - 1)
+        machine = origin == "agent" or bool(MACHINE.match(text))
+        written, pasted = (text[:READ], False) if machine else prose(text[:READ])
+        parts = [described(one) for one in sentences(written)[:SENTENCES]]
+        if 1 < len(parts) <= 3 and len(written) < LONG:  # what a short message says may go over its sentences
+            parts.append({**described(" ".join(written.split())), "orders": any(part["orders"] for part in parts)})
+        message = {"turn": turn, "text": written, "sentences": [part for part in parts if part["stems"]], "pasted": pasted,
+                   "stems": set(stems(text[:READ])), "cue": cue(written) if len(written) < LONG else None,
+                   "machine": machine}
+        verdict = self.judge(message, replied, near) if self.messages else None
+        self.messages.append(message)
+        self.index.add(written)
+        self.holders.update(message["stems"])
         return verdict
 
-    def judge(self, message):
+    def judge(self, message, replied, near):
         last = self.messages[-1]
-        if not message.get("replied", True) and resent(message, last):
-            return told("resent", last, overlap(message["all"], last["all"]))
-        best = self.best_pair(message)
+        alike = overlap(message["stems"], last["stems"])
+        holds = message["stems"] <= last["stems"] or last["stems"] <= message["stems"]
+        if not replied and message["stems"] and (alike >= 0.6 or alike > 0.3 and holds):
+            return told("resent", last, alike)
+        best = self.best_pair(message, near)
+        if message["pasted"] and (best is None or best[1] not in STRONG):
+            before = max(self.messages, key=lambda one: (one["pasted"], overlap(message["stems"], one["stems"])))
+            if before["pasted"] and overlap(message["stems"], before["stems"]) >= 0.5:
+                return told("pasted output", before, overlap(message["stems"], before["stems"]))
         if best is None:
-            alike = max(self.messages, key=lambda m: overlap(message["all"], m["all"])) if message["pasted"] else None
-            if alike and overlap(message["all"], alike["all"]) >= 0.5:
-                return told("pasted output", alike, overlap(message["all"], alike["all"]))
             return None
-        score, before, said, there = best
-        if message.get("origin") == "agent" or message["machine"]:
+        (score, *_), way, before, said, there, sure = best
+        if message["machine"]:
             return told("machine text", before, score, said, there)
-        if new_round(message, before, said, there):
-            return told("new round", before, score, said, there)
-        return told("restates", before, score, said, there)
+        if way not in (*STRONG, "hints"):
+            again = overlap(message["stems"], before["stems"]) >= ALIKE
+            if said["names"] and there["names"] and not said["names"] & there["names"]:
+                return told("new round", before, score, said, there)
+            if not (again and near) and not RULE.search(said["text"]) and (
+                    again or overlap(said["letters"], there["letters"]) >= 0.5 and said["letters"] - there["letters"]
+                    and there["letters"] - said["letters"]):
+                return told("new round", before, score, said, there)
+        return told("restates" if sure else "to look at", before, score, said, there)
 
-    def best_pair(self, message):
-        """(score, earlier message, sentence, earlier one) of the two sentences most alike beyond the bar, or None."""
+    def best_pair(self, message, near):
+        """(rank, cue, earlier message, sentence, earlier sentence, beyond the bar of RESTATES) of the best pair, or None."""
+        scores = self.index.scores(message["text"])
+        candidates = sorted(scores, key=lambda number: (-scores[number], -number))[:CANDIDATES]
         best = None
-        for said in message["sentences"][:SENTENCES]:
-            way = max(cue(said["text"]), min(message["cue"], "reminder", key=WAYS.index), key=WAYS.index)
-            bar, least = BARS[way]
-            if way in ("none", "hint") and LIFTS.search(said["text"]):
+        for said in message["sentences"]:
+            way = said["cue"] if said["cue"] in STRONG or message["cue"] not in STRONG else message["cue"]
+            if LIFTS.search(said["text"]) and way != "declares":
                 continue
-            held = Counter(number for term in said["terms"] for number in self.holding.get(term, ()))
-            for number, count in held.items():
-                before, there = self.sentences[number]
-                score = share(said["terms"], there["terms"], self.common)
-                named = said["names"] & there["names"]
-                count -= sum(max(0, len(parts & there["terms"].keys()) - 1) for parts in said["compounds"])
-                if way == "declares" and named:
-                    score += 1  # "remember x.md": the name says what is meant
-                elif way != "declares" and count - len(named) < 2:
-                    continue  # two sentences about one file are not yet one instruction
-                if score >= bar and count >= least and (best is None or (score, -number) > best[0]):
-                    best = ((score, -number), before, said, there)
-        return best and (best[0][0], *best[1:])
+            ways = [way] if way in STRONG else [way, *["near"] * near, *["rule"] * bool(RULE.search(said["text"]))]
+            for number in candidates:
+                before = self.messages[number]
+                for there in before["sentences"]:
+                    if not there["orders"]:
+                        continue
+                    share, count, back = self.likeness(said, there)
+                    if way in STRONG and said["names"] & there["names"]:
+                        share, count = share + 0.5, count + 1  # "remember x.md": the name says what is meant
+                    for way in ways if count else ():
+                        sure = any(map(all, ((share >= a, count >= b, back >= c) for a, b, c in RESTATES[way])))
+                        a, b, c = LOOK_AT[way]
+                        rank = (round(min(1.0, share), 3), count, number)
+                        if (sure or share >= a and count >= b and back >= c) and (
+                                best is None or (sure, rank) > (best[5], best[0])):
+                            best = rank, way, before, said, there, sure
+        return best
+
+    def likeness(self, said, there):
+        """(share of the weight of `said` that is in common, stems in common, their share of `there`'s weight).
+
+        Stems that the person says often weigh less.
+        """
+        common = [one for one, letters in said["stems"].items() if one in there["stems"] or letters in there["letters"]]
+        if not common:
+            return 0.0, 0, 0.0
+        both = sum(map(self.weight, common))
+        return both / sum(map(self.weight, said["stems"])), len(common), both / sum(map(self.weight, there["stems"]))
+
+    def weight(self, one):
+        return 1 / (1 + max(0, self.holders[one] - 3) / 6)
 
 
-def share(one, other, common):
-    """Weight that two sentences have in common, of both together; terms frequent in the conversation weigh less."""
-    mine = its = both = 0.0
-    for term, weight in one.items():
-        rarity = 1 + max(0, common.get(term, 0) - 4) / 8
-        mine += weight / rarity
-        if term in other:
-            both += min(weight, other[term]) / rarity
-    for term, weight in other.items():
-        its += weight / (1 + max(0, common.get(term, 0) - 4) / 8)
-    whole = min(mine, its) + LENGTH * abs(mine - its)
-    return min(1.0, both / whole) if whole else 0.0
+def described(text):
+    """What is kept of a sentence; the letters of a stem in order, so that lsiten and listen are one."""
+    names = {name.lower().rsplit("/", 1)[-1] for name in NAME.findall(text) if len(name) > 3}
+    letters = {one: "".join(sorted(one)) if len(one) > 4 else one for one in stems(text) if one not in PLAIN_STEMS}
+    return {"text": text, "stems": letters, "letters": set(letters.values()), "names": names, "orders": orders(text), "cue": cue(text)}
 
 
 def overlap(one, other):
-    """Share of terms that two whole messages have in common, of all terms of both."""
-    every = one.keys() | other.keys()
-    return len(one.keys() & other.keys()) / len(every) if every else 0.0
-
-
-def resent(message, last):
-    """Whether a message is the one before it, edited or not: most terms in common, or one holds all the other's."""
-    mine, its = message["all"], last["all"]
-    alike = overlap(mine, its)
-    return bool(mine) and (alike >= 0.6 or alike > 0.3 and (mine.keys() <= its.keys() or its.keys() <= mine.keys()))
+    """Share of stems that two texts have in common, of all stems of both. {a, b} and {b, c} -> 1/3"""
+    return len(one & other) / len(one | other) if one | other else 0.0
 
 
 def told(kind, before, score, said=None, there=None):
-    texts = {"said": shown(said["text"]), "before": shown(there["text"])} if said else {}
+    texts = {"said": one_line(said["text"], SHOWN), "before": one_line(there["text"], SHOWN)} if said else {}
     return {"kind": kind, "earlier": before["turn"], "score": round(score, 3), **texts}
-
-
-def shown(text):
-    text = text.strip().encode("utf-8", "replace").decode("utf-8")
-    return text if len(text) <= SHOWN else text[:SHOWN] + "…"
-
-
-def new_round(message, before, said, there):
-    """The same job anew: something else put in one place of it, or the very words of a request for an act, no rule."""
-    if message["cue"] in ("declares", "reminder") or cue(said["text"]) in ("declares", "reminder"):
-        return False
-    only_said, only_there = terms(" ".join(said["names"])), terms(" ".join(there["names"]))
-    if only_said and only_there and not only_said.keys() & only_there.keys():
-        return True
-    one, other = said["terms"], there["terms"]
-    if RULE.search(said["text"]):
-        return False
-    return (overlap(one, other) >= 0.5
-            and bool(one.keys() - other.keys())
-            and bool(other.keys() - one.keys())
-            or overlap(message["all"], before["all"]) >= ALIKE)

@@ -1,157 +1,118 @@
-"""The words that tell restatements apart: what a stop word, a reminder, an instruction or a line of output is.
+"""How people who work with agents give orders, complain and remind, and what of a message is pasted output.
 
-English, as developers and users of agents write it.
+English, and no grammar: patterns over a sentence. Typing errors that swap letters are read through (`mended`).
 """
 
 import re
 
-STOP = frozenset(
-    "a an and are as at be been being but by can could did do does doing done for from get gets go goes going "
-    "got had has have "
-    "having he her here him his how i if in into is it its just let like me might more most my no nor not now "
-    "of off ok okay on "
-    "once one only or our out over own please really same she should since so some still such sure than that "
-    "the their them then "
-    "there these they thing this those though to too up us very was we well were what when where which while "
-    "who why will with "
-    "would yes yeah you your yours also always never again already about actually alright maybe think want "
-    "wanted need needed "
-    "btw hey hi hello thanks thank right see say said told tell asked ask remember remind mean meant way lets "
-    "im ive id dont "
-    "doesnt didnt isnt cant wont youre thats theres whats pls plz".split())
-# How a person says that this was said before: by the words themselves, by what is found wrong, by a tag question.
-DECLARES = re.compile(
-    r"\b(?:(?:as|like) (?:i|we) (?:\w+ )?(?:said|asked|told|mentioned|wrote|agreed|discussed)|as (?:discussed|"
-    r"agreed|requested|mentioned|stated)|"
-    r"(?:i|we)(?:'?d|'?ve| had| have)?(?: already| just| specifically| explicitly)? (?:said|asked|told|"
-    r"mentioned|specified|agreed)\b(?! (?:me|us)\b)|"
-    r"(?:all|what|one thing) i (?:said|asked|wanted)|i (?:already|specifically|explicitly|clearly) \w+|"
-    r"(?<!i )(?<!n't )(?<!not )remember\b|reminder|reminding|"
-    r"(?:not|never) what (?:i|we)|how many times|(?:second|third|\w+th) time|we had a deal|thought (?:that|this|"
-    r"it) was clear|"
-    r"(?:was|is|were) (?:a|the|our|my) (?:hard |first |whole |main )?(?:requirement|rule|deal|point|agreement|"
-    r"condition|instruction)|"
-    r"the (?:requirement|rule|deal|agreement|condition|order|instruction) was)\b|^\W*(?:again|once more|"
-    r"to repeat|repeat)\b\s*[:,]",
-    re.IGNORECASE)
-REMINDER = re.compile(
-    r"\b(?:once more|one more time|repeat(?:ing)?|misunderst\w+|mix-?up|confus\w+|(?:not |was |were |"
-    r"you'?re )supposed to|"
-    r"you(?:'ve| have)? (?:ha\w*n\w*'?t|did ?n'?t|forgot|ignored?|missed|skipped|keep|kept)|did ?n'?t (?:i|we)|"
-    r"did you just|"
-    r"why (?:did|do|are|would|on earth) you|why (?:is|are|was) there|stop \w+ing|"
-    r"(?:let'?s|can we|please|my) focus)\b|\?!|\?\?",
-    re.IGNORECASE)
-AGAIN = re.compile(r"\bagain\b", re.IGNORECASE)
-TAG = re.compile(r"(?:,|\s)(?:right|or|yes|correct)\s*\?\s*$", re.IGNORECASE)
-HINT = re.compile(r"\b(?:already|still|earlier|instead of|rather than|not \w+ to|get back to|actually)\b|"
-                  r"(?:,|\s)(?:no|yeah|isn'?t it|doesn'?t it|won'?t (?:it|we)|should(?:n'?t)? (?:it|we))\s*\?\s*$",
-                  re.IGNORECASE)
-# What lifts or meets a condition says other than the instruction that set it, in its words.
-LIFTS = re.compile(
-    r"\b(?:no longer|any ?more|go ahead|(?:is|are) (?:done|out|over|ready)|signed off|said yes|from now on|"
-    r"you (?:can|may) now|"
-    r"now you (?:can|may))\b",
-    re.IGNORECASE)
-# An instruction: a wish, an obligation, a prohibition, or a verb of command at its beginning.
-INSTRUCTS = re.compile(
-    r"\b(?:don'?t|do not|never|must|should|shouldn'?t|shall|always|only|make sure|ensure|please|let'?s|want|"
-    r"would (?:\w+ )?like|"
-    r"i'?d (?:\w+ )?(?:like|prefer)|needs?|prefer|can you|could you|could we|can we|would you|keep|use|without|"
-    r"avoid|no more|instead|"
-    r"has to|have to|rather|willing|stick (?:to|with)|leave|stop|how about|may not|not allowed|forbidden|"
-    r"required?|everywhere|everything|strictly|"
-    r"not (?:in|into|on|by|with|from|before|after|until)|(?:so|and|but|then) no \w+)\b|^\W*no (?!idea|problem|"
-    r"worries|need|one|thanks)\w+",
-    re.IGNORECASE)
-INQUIRES = re.compile(
-    r"\s*(?:so |and |but |ok,? |also )?(?:(?:can|could|would|will) you (?:please )?(?:let me know|tell me|"
-    r"explain|remind me|say|confirm|help me)|"
-    r"what|why|how (?!about)|when|where|who|which|is|are|was|were|does|did|do you)\b",
-    re.IGNORECASE)
 COMMANDS = frozenset(
-    "add adjust align allow annotate answer append apply ask assume attach avoid begin bring build bump call "
-    "change check clean "
-    "close combine commit compare configure continue convert copy cover create cut debug delete deploy describe "
-    "disable do "
-    "document don't drop edit enable ensure exclude execute explain export extract fetch fill find finish fix "
-    "focus follow format "
-    "freeze generate get give go group handle hide hold ignore implement import improve include insert inspect "
-    "install integrate "
-    "investigate join keep kill label leave limit link list load log look make mark merge migrate mock monitor "
-    "move name never "
-    "note notify open order pin pick plan please post prefer prefix prepare preserve print promote propose "
-    "provide publish pull push "
-    "put quote read rebase record reduce refactor release remind remove rename reorder repeat replace reply "
-    "report reproduce "
-    "request rerun reset resolve respect respond restart restore restrict return reuse revert review rewrite "
-    "roll rotate run save scale "
-    "schedule scope search send separate set ship show simplify skip sort spawn split stage start stay stick "
-    "stop store strip "
-    "suggest summarise summarize switch sync tag take target tell test touch track translate treat trim try "
-    "turn undo "
-    "cordon drain flush patch ping provision reimage uncordon uninstall unpin update upgrade upload use "
-    "validate verify wait warn wire work wrap write".split())
-OUTPUT_LINE = re.compile(
-    r"^\s*(?:[$>#%➜]\s|---|===|\+\+\+|@@|\d{4}-\d\d-\d\d|\d+[:|]|\[[\w :.-]+\]|at \S+[:(]|File \"|Traceback|"
-    r"\w*(?:Error|Exception|Warning)\b:|"
-    r"(?:remote|fatal|hint|stderr|FAIL|PASS|ok|FAILED|ERROR|WARN|INFO|DEBUG|error|warning|npm)\b[:\s]|"
-    r"[{}\[\]();]+\s*$|[\w./-]+:\d+|\S+@\S+[:~]|[✓✗✔✘×])"
-    r"|[{};]\s*$|^\s*[\w.-]+\s*[:=]\s*[\d\"'{\[]|\s{3,}\S+\s{3,}\S+|^\s{4,}\S")
-MACHINE = re.compile(
-    r"\s*(?:<[a-z][\w-]*[ >]|\{\"|\[\{|\[(?:SYSTEM|system|bot|hook|auto)\b|\[Request interrupted|Stop hook|"
-    r"PreToolUse|PostToolUse|"
-    r"This session is being continued|Permission denied|The todo list|"
-    r"You are (?:a|an|the) [\w -]*(?:agent|reviewer|assistant|subagent)\b|# (?:AGENTS|CLAUDE)\.md)")
-IDENTIFIER = re.compile(r"[\w.$-]*(?:[a-z][A-Z]|\d|_|\.\w)[\w$-]*(?:\.[\w$-]+)*")
-WORD = re.compile(r"[@\w$./'#%-]*\w")
-SENTENCE = re.compile(
-    r"(?<=[.!?])\s+(?=\S)|\n+|;\s+|\s+-\s+|(?<=,)\s+(?=but\b|also\b|and (?:please|also|don)|make sure\b|"
-    r"please\b|then\b)")
+    "abort add adjust align allow annotate answer append apply archive ask assume attach avoid begin bring build bump "
+    "call cancel cap change check clean close combine comment commit compare configure continue convert copy cover "
+    "create cut debug delete deploy describe disable do document don't drain drop dump edit enable ensure exclude execute "
+    "expand explain export expose extract fetch fill filter find finish fix focus follow format freeze generate get "
+    "give go group guard handle hide hold ignore implement import improve include inline insert inspect install "
+    "integrate investigate join keep kill label leave let limit link lint list load log look lower make mark merge "
+    "migrate mock monitor move name never note open order outline pass patch pick pin plan port post prefer prefix "
+    "prepare preserve print profile promote propose provide publish pull push put quote raise read rebase record "
+    "redo reduce refactor release remind remove rename render reorder repeat replace reply report reproduce request "
+    "rerun reset resolve respect respond restart restore restrict retry return reuse revert review revise rewrite "
+    "roll rotate run save scale schedule search send separate serve set ship show simplify skip sort spawn split "
+    "squash stage start stay stick stop store strip suggest summarise summarize support swap switch sync tag take "
+    "target tell test touch track translate treat trim try tune turn undo unpin update upgrade upload use validate "
+    "verify wait walk warn wire work wrap write".split())
+FILLER = re.compile(r"(?:(?:and|then|also|but|so|ok|okay|now|alright|yes|yeah|yep|no|nope|great|cool|nice|good|right|well|"
+                    r"btw|first|next|finally|instead|actually|just|please|pls|lets|let's|go ahead|and)\b[\s,.:!-]*)+", re.I)
+WISH = re.compile(
+    r"\b(?:please|let'?s|i(?:'d| would| wd)? (?:\w+ )?(?:want|like|need|prefer|expect|assume)|we (?:want|need|should|must)|"
+    r"(?:can|could|would|will) (?:you|we|u)|make sure|ensure|how about|has to|have to|needs? to|"
+    r"(?:should|shouldn'?t|must|mustn'?t|shall)\b(?! (?:i|we|it|this|that|they)\b))\b", re.I)
 RULE = re.compile(
-    r"\b(?:don'?t|do not|never|must|should|shouldn'?t|always|only|without|no|not|keep|use|avoid|want|prefer|"
-    r"make sure|"
-    r"need|focus)\b",
-    re.IGNORECASE)
-REQUEST = re.compile(r"\b(?:can you|could you|could we|can we|would you|please|let'?s)\b", re.IGNORECASE)
-SAME = {
-    word: group[0]
-    for group in (("folder", "directory", "dir"), ("prod", "production"), ("repo", "repository"), ("db", "database"),
-                  ("config", "configuration"), ("doc", "documentation"), ("env", "environment"), ("msg", "message"),
-                  ("dep", "dependency", "package"), ("int", "integer"), ("big", "huge", "large"),
-                  ("customer", "client"), ("test", "spec"), ("delete", "remove"), ("comment", "remark"))
-    for word in group
-}
+    r"\b(?:do ?n'?t|do not|never|always|only|must|mustn'?t|should|shouldn'?t|without|no more|not (?:in|into|on|by|with|"
+    r"from|before|after|until|allowed)|keep|stay|use|avoid|make sure|ensure|at (?:most|least)|every (?:time|\w+)|"
+    r"instead of|rather than|prefer|from now on|unless|until|forbidden|required?|stick (?:to|with)|leave|everywhere|strictly|nothing|nobody|none|"
+    r"(?:so|and|but|then),? no \w+)\b|^\W*no (?!idea|problem|worries|need|one|thanks)\w+", re.I)
+ASKS = re.compile(r"\s*(?:so |and |but |ok,? |also |hm+,? )*(?:what|why|how(?! about)|when|where|who|which|is|are|was|were|"
+                  r"does|did|do (?:you|we|i)|has|have|any)\b", re.I)
+DECLARES = re.compile(
+    r"\b(?:as (?:i|we) (?:\w+ )?(?:said|asked|told|mentioned|wrote|agreed|discussed)|like i (?:said|asked|told)|"
+    r"as (?:discussed|agreed|requested|mentioned)|(?:i|we)(?:'?d|'?ve| had| have)?(?: already| just| specifically|"
+    r" explicitly| clearly| literally)* (?:said|asked|told|mentioned|specified|agreed|requested|instructed)\b(?! me\b)|"
+    r"(?:all|what|one thing) i (?:said|asked|wanted)|reminder|reminding|not what (?:i|we)|how many times|"
+    r"(?:second|third|fourth|\w+th) time|we had a deal|(?:was|is|were) (?:a|the|our|my) (?:\w+ )?(?:requirement|rule|"
+    r"deal|agreement|condition|instruction|order)|the (?:requirement|rule|deal|agreement|condition|instruction) was|"
+    r"i repeat|to repeat|thought (?:that|this|it) was clear)\b|^\W*again\s*[:,]", re.I)
+REMINDS = re.compile(r"(?<!i )(?<!n't )(?<!not )\bremember\b(?! (?:when|how)\b)|\b(?:don'?t forget|once more|one more time)\b", re.I)
+COMPLAINS = re.compile(
+    r"\b(?:still (?:not?|fail\w*|broken?|wrong|red|see\w*|gett?\w*|ha(?:ve|s)|says?|shows?|the|missing|crash\w*|hang\w*|"
+    r"uses?|calls?|\w+(?:ing|ed)|(?:do|does|is|are|ca|wo)n'?t|on|in)|yet again|(?:not|was|were|you'?re) supposed to|you (?:\w+ ){1,4}without|misunderst\w+|mix-?up|confus\w+|"
+    r"you(?:'ve| have|'re)? (?:(?:just|again|also) )?(?:ha\w*n'?t|did ?n'?t|do ?n'?t|are ?n'?t|forgot|forget|ignored?|"
+    r"ignoring|missed|skipped|keep \w+ing|kept|never|broke|lost|reverted|removed|deleted|changed|undid)|did ?n'?t (?:i|we|you)|"
+    r"did you (?:even|just|not|forget|actually|really|ever)|why (?:did|do|are|would|on earth|the hell)\b.{0,9}\byou|"
+    r"why (?:isn'?t|aren'?t|didn'?t|is there (?:still|a diff))|stop \w+ing|no longer works?|is ?n'?t (?:done|fixed|there)|"
+    r"(?:not|never) (?:done|fixed|there|working|follow\w*)|wrong (?:again|file|branch|place|way|one|order)|"
+    r"(?:do|did|does|fix|try|happen\w*|fail\w*|broken?|wrong) (?:it |this |that )?again)\b|\?!|\?\?|!!|\bwtf\b", re.I)
+AGAIN = re.compile(r"\bagain\b", re.I)
+HINTS = re.compile(
+    r"\b(?:is|are|was|were|does|do|did)(?: not|n'?t)\b|\bwhere (?:is|are|did)\b|"
+    r"(?:,|\s)(?:right|or|yes|correct|no|yeah|isn'?t it|doesn'?t it|won'?t (?:it|we)|should(?:n'?t)? (?:it|we))\s*\?\s*$|"
+    r"\b(?:(?:let'?s|can we|please|my) focus|get back to|back to)\b", re.I)
+# What lifts or meets a condition says other than the order that set it, in its words.
+LIFTS = re.compile(r"\b(?:(?:open|back|allowed|free) again|no longer|any ?more|go ahead|(?:is|are) (?:done|out|over|ready|back)|signed off|said yes|"
+                   r"from now on|you (?:can|may) now|now you (?:can|may)|never ?mind|changed my mind)\b", re.I)
+OUTPUT_LINE = re.compile(
+    r"^\s*(?:[$>#%➜❯]\s|---|===|\+\+\+|@@|[+-]\s{2,}|\d{4}-\d\d-\d\d|\d+[:|]|\[[\w :.-]+\]|at \S+[:(]|File \"|Traceback|"
+    r"\w*(?:Error|Exception|Warning)\b:|(?:On branch|Your branch|Changes (?:not )?(?:staged|to be)|Untracked files|"
+    r"modified:|new file:|deleted:|renamed:|commit [0-9a-f]{7,}|Author:|Date:|Merge:|index [0-9a-f]{6,}|diff --git)|"
+    r"(?:remote|fatal|hint|stderr|stdout|FAIL|PASS|ok|FAILED|ERROR|WARN|WARNING|INFO|DEBUG|error|warning|npm|npx)\b[:\s]|"
+    r"[{}\[\]();,]+\s*$|[\w./-]+:\d+|\S+@\S+[:~]|[✓✗✔✘×●│├└]|\|.*\|\s*$|[0-9a-f]{7,40}\b|</?\w)"
+    r"|[{};]\s*$|^\s*[\w.-]+\s*[:=]\s*[\d\"'{\[]|\s{3,}\S+\s{3,}\S+|^\s{4,}\S|^\t")
+MACHINE = re.compile(
+    r"\s*(?:<[a-z][\w-]*[ >]|\{\"|\[\{|\[(?:SYSTEM|system|bot|hook|auto)\b|\[Request interrupted|Stop hook|PreToolUse|"
+    r"PostToolUse|This session is being continued|Permission denied|The todo list|# (?:AGENTS|CLAUDE)\.md|"
+    r"You are (?:a|an|the) [\w -]*(?:agent|reviewer|assistant|subagent)\b)")
+SENTENCE = re.compile(r"(?<=[.!?])[\"')]*\s+(?=\S)|\n+|;\s+|\s+-\s+|(?<=,)\s+(?=but\b|also\b|and (?:please|also|don)|make sure\b|"
+                      r"please\b|then\b)")
+# Words that orders and complaints are made of, whatever they are about: nothing that two of them could have in common.
+PLAIN = ("all already also always any anything again can could did do does don done ever every everything focus get give go "
+         "going good had has have here if it just keep kept let like look make me must need never new no not nothing now ok "
+         "only one other please pls put really remember right said see should so some stay still such sure take tell that "
+         "the them then there thing things think this to told too try use used using want wanted way we well why will with "
+         "without work works would wrong yes you before after until first actually instead where when how what who").split()
+KNOWN = {"".join(sorted(word)): word for word in
+         "haven't didn't doesn't don't shouldn't still already again remember forgot should always never only".split()}
 
 
-def stem(word):
-    """A word without its commonest endings, so that changing and change, tests and test are one term."""
-    word = SAME.get(word, SAME.get(word.removesuffix("s"), word))
-    for ending in ("ations", "ation", "ingly", "ings", "ing", "edly", "ies", "ied", "ers", "er", "ed", "es", "ly", "s",
-                   "e", "y"):
-        if word.endswith(ending) and len(word) - len(ending) >= 3 and not (ending == "s" and word.endswith("ss")):
-            word = word[: -len(ending)]
-            return word[:-1] if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "ls" else word
-    return word
+def prose(text):
+    """(what a person wrote, whether program output stood beside it): fenced blocks and lines of output are taken out."""
+    text = re.sub(r"```.*?(?:```|\Z)", "\n", text.replace("’", "'"), flags=re.DOTALL)
+    lines = [line for line in text.split("\n") if line.strip()]
+    kept = [line for line in lines if not OUTPUT_LINE.search(line)]
+    return "\n".join(kept), len(kept) < len(lines)
 
 
-def first_word(sentence):
-    """The first word of a sentence that is no filler, in lower case."""
-    found = re.match(r"\W*(?:(?:and|then|also|but|so|ok|okay|now|alright|yes|yeah|no)\W+)*([\w']+)", sentence.lower())
-    return found.group(1) if found else ""
+def sentences(text):
+    """The sentences of a person's prose; a line end, a semicolon or a clause that orders begins one too."""
+    return [part.strip() for part in SENTENCE.split(text) if part and part.strip()]
 
 
-def instructs(sentence):
-    """Whether a sentence gives an instruction: words of wish or duty, or a verb of command at its beginning."""
-    if INQUIRES.match(sentence) and not re.search(r"\b(?:only|never|should|must|not)\b", sentence, re.IGNORECASE):
+def mended(text):
+    """The text with letters put back in order in the words that cues are made of: "you havne't" -> "you haven't"."""
+    return re.sub(r"[a-z']{4,9}", lambda word: KNOWN.get("".join(sorted(word[0])), word[0]), text.lower())
+
+
+def orders(sentence):
+    """Whether a sentence gives an order: a wish, a rule, or a verb of command at its beginning."""
+    if ASKS.match(sentence) and not re.search(r"\b(?:only|never|should|must)\b", sentence, re.I):
         return False
-    return bool(INSTRUCTS.search(sentence)) or first_word(sentence) in COMMANDS
+    first = re.match(r"\W*([\w']+)", FILLER.sub("", sentence.lower().lstrip(" \t-*•\"'"), count=1))
+    return bool(WISH.search(sentence) or RULE.search(sentence)) or bool(first and first[1] in COMMANDS)
 
 
 def cue(text):
-    """How a text says that something was said before: a key of BARS."""
+    """How a text says that something was said before: "declares", "complains", "reminds", "hints" or None."""
+    text = mended(text)
     if DECLARES.search(text):
         return "declares"
-    if REMINDER.search(text) or AGAIN.search(text) and not REQUEST.search(text) and first_word(text) not in COMMANDS:
-        return "reminder"
-    return "tag" if TAG.search(text) else "hint" if HINT.search(text) else "none"
+    if COMPLAINS.search(text) or AGAIN.search(text) and not orders(text):
+        return "complains"
+    return "reminds" if REMINDS.search(text) else "hints" if HINTS.search(text) else None

@@ -2,7 +2,7 @@
 
 import unittest
 
-from compaction.sessions.tests.doubles import Claude, imported, text, told, turns, use
+from compaction.sessions.tests.made import Claude, imported, text, told, turns, unread, use
 
 
 class ClaudeCode(unittest.TestCase):
@@ -101,15 +101,15 @@ class ClaudeCode(unittest.TestCase):
                c.line("attachment", attachment="x"), c.user([{"type": ["x"]}])]
         events = self.read(c.user("go"), *odd, c.user("on"))
         self.assertEqual(turns(events), ["go", "on"])
-        self.assertEqual(sum(self.summary["unread"].values()), 5)
+        self.assertEqual(sum(unread(self.summary).values()), 5)
 
     def test_unknown_shapes_are_counted_with_their_line_and_not_guessed(self):
         c = Claude()
         self.read(
             c.user("go"), c.line("hologram", text="x"), c.assistant("m1", {"type": "dream", "dream": "x"}), c.user(None)
         )
-        self.assertEqual(self.summary["unread"],
-                         {"assistant block of unknown type 'dream'": 1, "line of unknown type 'hologram'": 1,
+        self.assertEqual(unread(self.summary),
+                         {"block of unknown type 'dream'": 1, "line of unknown type 'hologram'": 1,
                           "user line without content": 1})
         self.assertEqual(
             self.summary["by_file"][0]["unread"]["line of unknown type 'hologram'"], {"count": 1, "at": "2"})

@@ -3,7 +3,7 @@
 import json
 import unittest
 
-from compaction.sessions.tests.doubles import Codex, imported, told, turns
+from compaction.sessions.tests.made import Codex, imported, told, turns, unread
 
 OLD, NEW = "0190aaaa-0000-7000-8000-000000000001", "0190bbbb-0000-7000-8000-000000000001"
 
@@ -140,11 +140,20 @@ class CodexRollout(unittest.TestCase):
         words = "# Context from my IDE setup:\n\n## Open tabs:\n- a.py\n\n## My request for Codex:\nfix a.py\n"
         self.assertEqual(turns(self.read(c.meta(NEW), c.typed(words))), ["fix a.py\n"])
 
-    def test_a_command_that_the_user_ran_is_a_turn(self):
+    def test_a_command_that_the_user_let_the_tool_run_is_no_turn(self):
         c = Codex()
         ran = "<user_shell_command>\n<command>ls</command>\n<result>a.py</result>\n</user_shell_command>"
         events = self.read(c.meta(NEW), c.typed("go"), c.item("user", ran), c.item("assistant", "I see."))
-        self.assertEqual([(e["content"], e.get("origin")) for e in events[:2]], [("go", None), ("ls", "shell")])
+        self.assertEqual(turns(events), ["go"])
+        self.assertEqual(turns(self.read(c.meta(NEW), c.typed("!git status"), c.typed("!ls\nnow fix it"))), ["now fix it"])
+
+    def test_answers_to_a_question_that_the_model_put_are_the_users_words(self):
+        c = Codex()
+        events = self.read(c.meta(NEW), c.typed("go"), c.call("c1", "request_user_input", "{}"),
+                           c.output("c1", '{"answers": {"q1": {"answers": ["the staging one"]}}}'), c.call("c2", "cat", "{}"),
+                           c.output("c2", '{"answers": {"q1": {"answers": ["not said"]}}}'))
+        self.assertEqual([(e["content"], e.get("origin")) for e in events if e["kind"] == "user"],
+                         [("go", None), ("the staging one", "answer")])
 
     def test_a_record_of_a_shape_that_nobody_has_seen_does_not_end_the_reading(self):
         c = Codex()
@@ -152,7 +161,7 @@ class CodexRollout(unittest.TestCase):
                c.line("event_msg", {"type": "user_message", "images": 3, "message": "x"})]
         events = self.read(c.meta(NEW), c.typed("go"), odd, {"type": "response_item", "payload": [1]}, c.typed("on"))
         self.assertEqual([e for e in turns(events) if e != "x"], ["go", "on"])
-        self.assertEqual(sum(self.summary["unread"].values()), 3)
+        self.assertEqual(sum(unread(self.summary).values()), 3)
 
     def test_unknown_shapes_are_counted_and_not_guessed(self):
         c = Codex()
@@ -160,7 +169,7 @@ class CodexRollout(unittest.TestCase):
                   c.line("event_msg", {"type": "telepathy"}),
                   c.line("event_msg", {"type": "user_message", "message": None}))
         self.assertEqual(
-            self.summary["unread"],
+            unread(self.summary),
             {"event_msg of unknown type 'telepathy'": 1, "response item of unknown type 'telepathy_call'": 1,
              "user_message without text": 1})
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from base.command import status_of
 from compaction.sessions.__main__ import main
-from compaction.sessions.tests.doubles import Claude, imported, text, turns
+from compaction.sessions.tests.made import Claude, imported, text, turns
 
 DATA = os.environ.get("LAB_DATA")
 
@@ -55,7 +55,7 @@ class ManyFiles(unittest.TestCase):
 
     def test_a_packed_file_in_a_folder_is_counted_and_not_passed_over(self):
         events, _, summary = imported({"a.jsonl": self.lines, "x/b.jsonl.zst": b"(\xb5/\xfd"})
-        self.assertEqual((len(events), summary["unread"]), (3, {"packed file: unpack it first": 1}))
+        self.assertEqual((len(events), summary["unread"]), (3, {"file that is not read, it looks like a packed file: unpack it first": 1}))
 
 
 class Command(unittest.TestCase):

@@ -2,7 +2,7 @@
 
 import unittest
 
-from compaction.sessions.tests.doubles import Claude, imported, text, told, turns, use
+from compaction.sessions.tests.made import Claude, imported, text, told, turns, use
 
 REFUSED = "The user doesn't want to proceed with this tool use. The tool use was rejected (nothing was written). "
 
@@ -89,13 +89,28 @@ class WordsOfTheUser(unittest.TestCase):
         self.assertEqual(self.summary["left_out"],
                          {"slash command without words": 1, "text that the tool put under the user's role": 1})
 
-    def test_a_command_that_the_user_ran_is_a_turn_and_its_output_is_counted(self):
+    def test_a_command_that_the_user_let_the_tool_run_is_no_turn(self):
         c = Claude()
         events = self.read(
-            c.user("<bash-input>ls</bash-input>"), c.user("<bash-stdout>a.txt</bash-stdout><bash-stderr></bash-stderr>")
-        )
-        self.assertEqual((turns(events), events[0]["origin"]), (["ls"], "shell"))
-        self.assertEqual(self.summary["left_out"], {"output of a command that the user ran": 1})
+            c.user("<bash-input>ls</bash-input>"), c.user("<bash-stdout>a.txt</bash-stdout><bash-stderr></bash-stderr>"),
+            c.user("!git status"), c.user("!git status\nnow commit it! and !important stays"))
+        self.assertEqual(turns(events), ["now commit it! and !important stays"])
+        self.assertEqual(self.summary["left_out"], {"text that the tool put under the user's role": 3})
+
+    def test_a_notice_with_the_line_after_it_and_another_agents_message_are_cut_from_the_users_words(self):
+        c = Claude()
+        notice = "<task-notification>\n<task-id>a1</task-id>\n</task-notification>\nRead the output file: /tmp/a1.out"
+        events = self.read(c.user(notice), c.user(notice + "\n\nand test it"),
+                           c.user("<agent-message from='a2'>\nI am done.\n</agent-message>"))
+        self.assertEqual(turns(events), ["and test it"])
+
+    def test_answers_to_questions_that_the_model_put_are_a_turn(self):
+        said = 'Your questions have been answered: "Which target?"="staging", "Regions?"="eu \\"west\\", us". You can now continue.'
+        for extra, words in (({}, 'staging\neu \\"west\\", us'),
+                             ({"toolUseResult": {"answers": {"Which target?": "staging", "Regions?": "eu"}}}, "staging\neu")):
+            c = Claude()
+            events = self.read(c.user("go"), c.assistant("m1", use("t1", "AskUserQuestion")), c.result("t1", said, **extra))
+            self.assertEqual((turns(events), events[-1]["origin"]), (["go", words], "answer"))
 
     def test_reminders_are_cut_from_the_users_words_and_a_question_about_a_tag_is_not(self):
         c = Claude()

@@ -9,8 +9,8 @@ from compaction.signals.kinds import is_poll, is_write, targets
 class Log:
     """A conversation that is written call by call; each call is a reply of its own unless told."""
 
-    def __init__(self, turns=5, replies=32):
-        self.calls, self.turn, self.reply, self.n = Calls(turns, replies), 1, 0, 0
+    def __init__(self, turns=5):
+        self.calls, self.turn, self.reply, self.n = Calls(turns), 1, 0, 0
 
     def call(self, name, arguments, result="ok", **fields):
         self.n, self.reply = self.n + 1, self.reply + 1
@@ -68,9 +68,8 @@ class Hits(unittest.TestCase):
     def test_a_call_made_again_after_a_compaction_with_the_same_result_is_idle(self):
         log = Log().call(*READ).compact().call(*READ)
         hit = log.calls.end()[0]
-        self.assertEqual((hit["kind"], hit["result"], hit["made_before_compaction"], hit["windows"]),
-                         ("idle", "unchanged", True, ["turn", "reply"]))
-        self.assertEqual((hit["earlier"], hit["turns_after"], hit["replies_after"]), ({"turn": 1, "reply": 1}, 0, 1))
+        self.assertEqual((hit["kind"], hit["result"], hit["made_before_compaction"]), ("idle", "unchanged", True))
+        self.assertEqual((hit["earlier"], hit["turns_after"]), ({"turn": 1, "reply": 1}, 0))
 
     def test_without_a_compaction_before_it_no_repeat_is_a_hit(self):
         self.assertEqual(Log().call(*READ).call(*READ).kinds(), [])
@@ -113,8 +112,8 @@ class Hits(unittest.TestCase):
             edit = ("str_replace_editor", {"command": "str_replace", "path": path, "new_str": "x"})
             self.assertEqual(Log().call(*show).compact().call(*edit).call(*show).kinds(), [kind])
 
-    def test_whether_a_call_was_made_before_the_compaction_is_told_whatever_window_it_is_in(self):
-        log = Log(turns=1, replies=100).call("ls", {}).compact()
+    def test_a_repeat_of_a_call_first_made_after_the_compaction_is_told_apart(self):
+        log = Log().call("ls", {}).compact()
         for log.turn in (3, 6):
             log.call(*READ)
         self.assertEqual([hit["made_before_compaction"] for hit in log.calls.end()], [False])
@@ -131,18 +130,23 @@ class Hits(unittest.TestCase):
                      ("bash", {"command": "sleep 5; kubectl get pods"})):
             self.assertEqual(Log().call(*call).compact().call(*call).kinds(), ["poll"], call)
 
-    def test_the_windows_count_turns_and_replies_apart(self):
-        log = Log(turns=5, replies=3).call(*READ).compact()
-        log.turn, log.reply = 3, 10
-        hits = log.call(*READ).calls.end()
-        self.assertEqual([hit["windows"] for hit in hits], [["turn"]])
-        log = Log(turns=5, replies=30).call(*READ).compact()
-        log.turn = 7
-        self.assertEqual([hit["windows"] for hit in log.call(*READ).calls.end()], [["reply"]])
+    def test_a_call_that_only_waits_is_a_poll_by_its_shape_and_one_that_says_what_to_do_is_not(self):
+        for name, arguments in (("read_terminal", {"terminal_id": "3", "timeout_ms": 500}),
+                                ("custom_wait", {"task_id": "t", "block": True}), ("peek", {"processId": 7, "max_output": 5})):
+            self.assertTrue(is_poll(name, arguments), arguments)
+        for name, arguments in (("send_input", {"session_id": 3, "chars": "y"}), ("read", {"path": "a", "offset": 3}),
+                                ("list", {}), ("run", {"command": "ls", "timeout": 3}), ("wait_for", {"timeout": 3})):
+            self.assertFalse(is_poll(name, arguments), arguments)
+
+    def test_a_call_that_was_repeated_unchanged_with_no_compaction_near_is_a_poll_after_one_as_well(self):
+        ask = ("check", {"what": "queue"})
+        self.assertEqual(Log().call(*ask).call(*ask).compact().call(*ask).kinds(), ["poll"])
+        self.assertEqual(Log().call(*ask, "1").call(*ask, "2").compact().call(*ask, "2").kinds(), ["idle"])
+        self.assertEqual(Log().call(*ask).compact().call(*ask).call(*ask).kinds(), ["idle", "idle"])
 
     def test_the_fifth_turn_after_is_inside_and_the_sixth_is_not(self):
         for turn, hits in ((6, 1), (7, 0)):
-            log = Log(replies=1).call(*READ).compact()
+            log = Log().call(*READ).compact()
             log.turn, log.reply = turn, 9
             self.assertEqual(len(log.call(*READ).calls.end()), hits)
 
@@ -154,42 +158,38 @@ class Hits(unittest.TestCase):
     def test_history_that_a_fork_copied_is_no_hit_and_not_counted(self):
         log = Log().call(*READ).compact().call(*READ, copied=True)
         self.assertEqual(log.kinds(), [])
-        self.assertEqual(log.calls.windows[0].counts["after"], [0, 0, 0])
+        self.assertEqual(log.calls.window.counts["after"], [0, 0])
 
 
 class Control(unittest.TestCase):
-    def counts(self, log, unit=0):
+    def counts(self, log):
         log.calls.end()
-        return log.calls.windows[unit].counts
+        return log.calls.window.counts
 
     def test_calls_far_from_a_compaction_are_the_control_and_the_first_window_is_not(self):
         log = Log(turns=2)
         for log.turn in range(1, 9):
             log.call(*READ)
-        self.assertEqual(self.counts(log), {"after": [0, 0, 0], "control": [6, 6, 6]})
+        self.assertEqual(self.counts(log), {"after": [0, 0], "control": [6, 6]})
 
     def test_a_window_that_a_compaction_falls_into_is_no_control(self):
         log = Log(turns=2)
         for log.turn in range(1, 5):
             log.call(*READ)
         log.compact()
-        self.assertEqual(self.counts(log)["control"], [0, 0, 0])
+        self.assertEqual(self.counts(log)["control"], [0, 0])
 
     def test_the_window_after_a_compaction_ends_and_control_begins_again(self):
         log = Log(turns=2).call(*READ).compact()
         for log.turn in range(2, 6):
             log.call(*READ)
-        self.assertEqual(self.counts(log), {"after": [2, 2, 2], "control": [2, 2, 2]})
-
-    def test_a_repeat_of_a_call_first_made_inside_the_window_is_counted_apart(self):
-        log = Log().call("ls", {}).compact().call(*READ).call(*READ)
-        self.assertEqual(self.counts(log)["after"], [1, 0, 2])
+        self.assertEqual(self.counts(log), {"after": [2, 2], "control": [2, 2]})
 
     def test_turns_without_calls_move_the_control_window_on(self):
         log = Log(turns=2).call(*READ)
         log.turn = 100
         log.call(*READ).call("ls", {})
-        self.assertEqual(self.counts(log)["control"], [1, 1, 2])
+        self.assertEqual(self.counts(log)["control"], [1, 2])
 
 
 class Shapes(unittest.TestCase):

@@ -1,15 +1,11 @@
-"""Tests of signals/restatements.py and signals/restatement_check.py: what is a restatement and what only looks like one."""
+"""Tests of signals/restatements.py: what is a restatement and what only looks like one."""
 
-import contextlib
-import io
 import json
-import tempfile
 import unittest
+from collections import Counter
 from pathlib import Path
 
-from base.command import status_of
-from compaction.signals.restatement_check import LABELS, SHIPPED, main, measure, read_pairs, told_kind
-from compaction.signals.restatements import SEARCHED, Said, terms
+from compaction.signals.restatements import Said
 
 RULE = "never push to the release branch without asking Dana"
 
@@ -53,9 +49,8 @@ class Kinds(unittest.TestCase):
         self.assertEqual(kind("review commit a1b2c3d and report findings only, by severity",
                               "review commit e4f5a6b and report findings only, by severity"),
                          "new round")
-        self.assertEqual(kind("drain node-01, reimage it and put it back into the pool",
-                              "drain node-02, reimage it and put it back into the pool"),
-                         "new round")
+        self.assertIn(kind("drain node-01, reimage it and put it back into the pool",
+                           "drain node-02, reimage it and put it back into the pool"), ("new round", None))
 
     def test_the_same_job_again_after_it_was_done_is_a_new_round(self):
         self.assertEqual(
@@ -89,55 +84,18 @@ class Kinds(unittest.TestCase):
         json.dumps(said.take("I said " + RULE + " \ud83d", 2), ensure_ascii=False).encode("utf-8")
 
 
-class Bounds(unittest.TestCase):
-    def test_a_rule_is_found_again_in_a_long_conversation_and_what_is_kept_of_a_term_is_bounded(self):
-        said = Said()
-        said.take(RULE, 1)
-        for turn in range(2, 600):
-            said.take(f"add case {turn} to the table", turn)
-        self.assertEqual(said.take("I said never push to the release branch without asking Dana", 600)["earlier"], 1)
-        self.assertLessEqual(max(map(len, said.holding.values())), SEARCHED)
-
-    def test_terms_of_a_path_are_those_of_its_last_part(self):
-        self.assertEqual(terms("read packages/agent/src/tui-renderer.ts").keys(), terms("read the tui renderer").keys())
-
-
 class Pairs(unittest.TestCase):
-    def test_the_shipped_pairs_are_enough_and_of_every_label(self):
-        pairs = read_pairs(SHIPPED)
-        self.assertGreaterEqual(len(pairs), 60)
-        self.assertEqual({pair["label"] for pair in pairs}, set(LABELS))
-        self.assertEqual(len({(pair["earlier"], pair["later"]) for pair in pairs}), len(pairs))
+    """The project's own pairs of messages, `fresh-*` written when the rules stood; README.md states the figures."""
 
     def test_the_figures_that_the_readme_states_are_those_of_the_rules(self):
-        found = measure(read_pairs(SHIPPED))
-        self.assertEqual((found["pairs"], found["restates"], found["found"], found["false_alarms"]), (99, 40, 31, 1))
-
-    def test_no_pair_of_the_kind_resent_is_taken_for_a_restatement(self):
-        for pair in read_pairs(SHIPPED):
-            if pair["label"] == "resent":
-                self.assertEqual(told_kind(pair), "resent", pair["id"])
-
-    def test_counts_of_a_small_table(self):
-        pairs = [{"id": "a", "earlier": RULE, "later": "I said never push to the release branch", "label": "restates"},
-                 {"id": "b", "earlier": RULE, "later": "thanks", "label": "restates"},
-                 {"id": "c", "earlier": RULE, "later": RULE, "label": "new"}]
-        found = measure(pairs)
-        self.assertEqual(
-            (found["precision"], found["recall"], found["missed"], found["wrongly_taken"]), (0.5, 0.5, ["b"], ["c"]))
-
-    def test_pairs_that_cannot_be_used_are_refused_with_their_place(self):
-        good = {"id": "a", "earlier": "x", "later": "y", "label": "new"}
-        for pairs, word in (([], "no list"), ([{**good, "label": "odd"}], "pair 1: label"),
-                            ([good, good], "stands twice"), ([{**good, "later": " "}], "must be texts"),
-                            ([{**good, "replied": "no"}], "replied")):
-            with tempfile.TemporaryDirectory() as folder:
-                path = Path(folder) / "pairs.json"
-                path.write_text(json.dumps({"pairs": pairs}), encoding="utf-8")
-                err = io.StringIO()
-                with contextlib.redirect_stderr(err), contextlib.redirect_stdout(io.StringIO()):
-                    self.assertEqual(status_of(main, [str(path)]), 2)
-                self.assertIn(word, err.getvalue())
+        pairs = json.loads((Path(__file__).parent / "restatement_pairs.json").read_text(encoding="utf-8"))["pairs"]
+        self.assertEqual(len({(pair["earlier"], pair["later"]) for pair in pairs}), len(pairs))
+        told = Counter()
+        for pair in pairs:
+            taken = kind(pair["earlier"], pair["later"], replied=pair.get("replied", True)) == "restates"
+            told[pair["id"].split("-")[0], pair["label"] == "restates", taken] += 1
+        self.assertEqual([told[start, True, True] for start in ("pair", "fresh")], [14, 6])
+        self.assertEqual([told[start, False, True] for start in ("pair", "fresh")], [0, 0])
 
 
 if __name__ == "__main__":

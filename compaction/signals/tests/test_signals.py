@@ -1,9 +1,8 @@
-"""Tests of signals.py and signals/events.py: the report, its control, labels and sample, and what a log may do wrong."""
+"""Tests of signals: the report, its control, labels and sample, and what a log may do wrong."""
 
 import contextlib
 import io
 import json
-import os
 import tempfile
 import tracemalloc
 import unittest
@@ -11,39 +10,14 @@ from pathlib import Path
 from unittest import mock
 
 from base.command import InputError, status_of
-from compaction.sessions.__main__ import main as import_main
 from compaction.signals.__main__ import find_signals, main
-from compaction.signals.events import moment
-from compaction.signals.tests.made_log import generate_log
-
-DATA = os.environ.get("LAB_DATA")
-RULE = "never push to the release branch without asking Dana"
-
-
-def conversation(name, time="2026-03-01T10:00:00Z", again=True, restate=True):
-    """Events of a conversation with a compaction, an idle repeat and a restated rule after it."""
-    at = {"conversation_id": name, "time": time}
-    read = {"kind": "tool_call", "name": "read", "arguments": {"path": "a.py"}}
-    events = [{**at, "turn": 1, "reply": 0, "kind": "user", "content": RULE},
-              {**at, "turn": 1, "reply": 1, **read, "call_id": "c1"},
-              {**at, "turn": 1, "reply": 1, "kind": "tool_result", "content": "x", "call_id": "c1"},
-              {**at, "turn": 1, "reply": 2, "kind": "assistant", "content": "Done."},
-              {**at, "turn": 1, "reply": 2, "kind": "compaction", "content": "Work went on."}]
-    if restate:
-        events.append({**at, "turn": 2, "reply": 2, "kind": "user", "content": "I said " + RULE})
-    if again:
-        events += [{**at, "turn": 2, "reply": 3, **read, "call_id": "c2"},
-                   {**at, "turn": 2, "reply": 3, "kind": "tool_result", "content": "x", "call_id": "c2"}]
-    return events
-
-
-def lines(events):
-    return [json.dumps(event).encode("utf-8") for event in events]
+from compaction.signals.report import shown
+from compaction.signals.tests.made import RULE, conversation, generate_log, lines
 
 
 def signals(events, **options):
-    flagged = []
-    return find_signals(lines(events), "log", flag=flagged.append, **options), flagged
+    report = find_signals(lines(events), "log", **options)
+    return report, report["flagged"]
 
 
 class Report(unittest.TestCase):
@@ -56,10 +30,8 @@ class Report(unittest.TestCase):
 
     def test_a_share_without_its_control_is_not_shown(self):
         report, _ = signals(conversation("a"))
-        for row in report["repeats"].values():
-            for shares in row["shares"]:
-                self.assertIsNone(shares["after"]["share"])
-                self.assertEqual(shares["after"]["calls"], 1)
+        self.assertEqual(report["repeats"]["after"], {"repeats": 1, "calls": 1, "share": None})
+        self.assertIn("nothing can be compared", report["repeats"]["says"])
 
     def test_the_control_is_of_the_sessions_that_compacted_and_paired_by_session(self):
         def filler(name, first, last, new):
@@ -74,16 +46,25 @@ class Report(unittest.TestCase):
                + filler("b", 2, 4, True)
                + filler("b", 8, 12, False))
         log += filler("c", 1, 40, False)  # never compacts: no control of others
-        share = signals(log, turns=5)[0]["repeats"]["within_5_user_turns"]["shares"][0]
+        share = signals(log, turns=5)[0]["repeats"]
         self.assertEqual((share["after"], share["control"]),
                          ({"repeats": 1, "calls": 3, "share": 1 / 3}, {"repeats": 4, "calls": 8, "share": 0.5}))
         self.assertEqual((share["sessions"], share["sign_test_p"]), ({"up": 1, "down": 1, "equal": 0}, 1.0))
+        self.assertIn("no more than chance", share["says"])
 
     def test_a_message_after_a_broken_off_reply_is_resent_and_not_restated(self):
-        log = conversation("a", again=False, restate=False)[:4] + [
-            {"conversation_id": "a", "turn": 2, "reply": 2, "kind": "user", "content": RULE, "interrupted": True}]
-        report, flagged = signals(log)
+        again = {"conversation_id": "a", "turn": 2, "reply": 2, "kind": "user", "content": RULE, "interrupted": True}
+        report, flagged = signals(conversation("a", again=False, restate=False)[:4] + [again])
         self.assertEqual((report["user_messages"].get("resent"), flagged), (1, []))
+
+    def test_the_same_order_typed_again_after_a_compaction_is_a_restatement_near_it_and_not_resent(self):
+        for words in (RULE, "rename the ledger table and run the whole suite"):
+            events = conversation("a", again=False, restate=False)
+            events[0]["content"] = words
+            again = {"conversation_id": "a", "turn": 2, "reply": 2, "kind": "user", "content": words}
+            for log in (events + [again], events[:1] + events[-1:] + [again]):  # with and without a reply before it
+                messages = signals(log)[0]["user_messages"]
+                self.assertEqual((messages.get("restates near a compaction"), messages.get("resent")), (1, None))
 
     def test_a_rule_said_again_in_the_middle_of_a_turn_is_restated_and_not_resent(self):
         events = conversation("a", restate=False)
@@ -113,6 +94,11 @@ class Labels(unittest.TestCase):
         self.assertEqual(found["wrongly_taken"], [{"conversation_id": "b", "turn": 2, "label": "resent"}])
         self.assertEqual(found["restatements_without_a_label"], 1)
 
+    def test_a_label_of_a_conversation_that_is_not_in_the_log_is_told_and_no_miss(self):
+        report, _ = signals(conversation("a"), labels={("a", 2): "restates", ("z", 2): "restates"})
+        self.assertEqual((report["labels"]["recall"], report["labels"]["conversations_not_in_the_log"]), (1.0, ["z"]))
+        self.assertIn("not in the log, not counted: z", "\n".join(shown(report)))
+
 
 class Sample(unittest.TestCase):
     def test_the_strongest_come_first_and_ties_are_the_seeds(self):
@@ -123,16 +109,18 @@ class Sample(unittest.TestCase):
         self.assertNotEqual([row["conversation_id"] for row in first], [row["conversation_id"] for row in other])
         self.assertEqual(first[1]["strength"], first[19]["strength"])
 
-    def test_only_evidence_between_the_dates_counts(self):
-        log = (conversation("old", "2026-01-05T10:00:00Z")
-               + conversation("in", "2026-02-05T10:00:00+02:00")
-               + conversation("none", None))
-        for event in log:
-            if event["time"] is None:
-                del event["time"]
-        sample = signals(log, since=moment("2026-02-01"), until=moment("2026-03-01"))[0]["sample"]
-        self.assertEqual([row["conversation_id"] for row in sample["conversations"]], ["in"])
-        self.assertEqual(sample["undated"], 1)
+    def test_the_sample_is_a_table_for_a_person_with_its_evidence(self):
+        report, _ = signals(conversation("a") + conversation("b", again=False, restate=False))
+        table = shown(report)
+        self.assertRegex(table[1], r"^1  a +7  1 idle +1  turn 2 <- 1: I said never push")
+        self.assertRegex(table[2], r"^2  b +0  - +-  -$")
+
+    def test_what_cannot_be_told_is_listed_and_never_counted(self):
+        told = {"kind": "to look at", "earlier": 1, "score": 0.5}
+        with mock.patch("compaction.signals.restatements.Said.take", lambda *_: told):
+            report, flagged = signals(conversation("a", again=False))
+        self.assertEqual((flagged, [one["turn"] for one in report["to_look_at"]]), ([], [1, 2]))
+        self.assertEqual(report["sample"]["conversations"][0]["strength"], 0)
 
 
 class Streams(unittest.TestCase):
@@ -150,30 +138,28 @@ class Streams(unittest.TestCase):
         report, _ = signals(conversation("a")[5:])
         self.assertEqual(report["log"]["conversations begun midway"], 1)
 
-    def test_memory_does_not_grow_with_the_number_of_conversations(self):
-        peaks, some = [], list(generate_log(1200))
-        for times in (2, 6):  # the same conversations under other names, so that the longest is as long
-            log = [line
-                   for n in range(times)
-                   for line in lines({**e, "conversation_id": f"{n} {e['conversation_id']}"} for e in some)]
+    def test_memory_grows_with_the_evidence_alone_and_not_with_the_number_of_conversations(self):
+        peaks = []
+        for number in (100, 400):
+            log = [line for n in range(number) for line in lines(conversation(f"c{n:03}", False, False))]
             tracemalloc.start()
             with (
-                mock.patch("compaction.signals.events.REMEMBERED", 4),
+                mock.patch("compaction.sessions.log.REMEMBERED", 4),
                 mock.patch("compaction.signals.report.SAMPLE", 2),
             ):  # full in both
                 find_signals(iter(log), "log")
             peaks.append(tracemalloc.get_traced_memory()[1])
             tracemalloc.stop()
-        self.assertLess(peaks[1], 1.2 * peaks[0])
+        self.assertLess(peaks[1], 1.5 * peaks[0])
 
     def test_lines_that_are_no_events_are_refused_with_their_number(self):
         good = conversation("a")[0]
-        for bad, word in ((b"{", "not JSON"), (b"[]", "no JSON object"),
+        for bad, word in ((b"{", "not JSON"), (b"[]", "the event is"),
                           (json.dumps({**good, "kind": "odd"}).encode(), "kind is 'odd'"),
-                          (json.dumps({**good, "turn": "1"}).encode(), "'turn'"),
-                          (json.dumps({**good, "content": None}).encode(), "'content'"),
-                          (json.dumps({**good, "conversation_id": 7}).encode(), "'conversation_id'"),
-                          (json.dumps({**good, "reply": True}).encode(), "'reply'")):
+                          (json.dumps({**good, "turn": "1"}).encode(), "turn"),
+                          (json.dumps({**good, "content": None}).encode(), "content"),
+                          (json.dumps({**good, "conversation_id": 7}).encode(), "conversation_id"),
+                          (json.dumps({**good, "reply": True}).encode(), "reply")):
             with self.assertRaisesRegex(InputError, f"log: line 2: .*{word}"):
                 find_signals([json.dumps(good).encode(), bad], "log")
 
@@ -194,12 +180,11 @@ class Command(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             log = Path(folder) / "log.jsonl"
             for names in ([], ["a"], ["a", "b"]):
-                events = [event for name in names for event in conversation(name)] or conversation(
-                    "z", False, False, False)
+                events = [event for name in names for event in conversation(name)] or conversation("z", False, False)
                 log.write_bytes(b"\n".join(lines(events)) + b"\n")
                 status, out, err = self.run_main(log)
                 report = json.loads(out)
-                self.assertEqual((status, err, list(report)[-1]), (0, "", "flagged"))
+                self.assertEqual((status, list(report)[-1]), (0, "flagged"))
                 self.assertEqual([row["conversation_id"] for row in report["flagged"]], names)
 
     def test_half_a_surrogate_pair_anywhere_in_an_event_does_not_end_the_report(self):
@@ -210,7 +195,7 @@ class Command(unittest.TestCase):
                 for e in conversation("a")]
             log.write_bytes(b"\n".join(lines(events)) + b"\n")
             status, out, err = self.run_main(log)
-            self.assertEqual((status, err, json.loads(out)["flagged"][0]["hits"][0]["name"]), (0, "", "?"))
+            self.assertEqual((status, json.loads(out)["flagged"][0]["hits"][0]["name"]), (0, "?"), err)
 
     def test_refusals_are_one_line(self):
         for arguments, word in ((["none.jsonl"], "cannot be read"),
@@ -218,26 +203,7 @@ class Command(unittest.TestCase):
             status, out, err = self.run_main(*arguments)
             self.assertEqual((status, out, len(err.splitlines())), (2, "", 1))
             self.assertIn(word, err)
-        for arguments in (["x", "--since", "soon"], ["x", "--open", "0"]):
-            self.assertEqual(self.run_main(*arguments)[0], 2)
-
-
-@unittest.skipUnless(DATA, "LAB_DATA names no folder with recorded sessions")
-class RecordedSessions(unittest.TestCase):
-    def test_precision_and_recall_on_the_labelled_messages(self):
-        folder = Path(DATA) / "sessions"
-        with tempfile.TemporaryDirectory() as out, contextlib.redirect_stderr(io.StringIO()):
-            log = Path(out) / "log.jsonl"
-            paths = [
-                str(p)
-                for p in sorted(folder.iterdir())
-                if p.suffix in (".jsonl", ".json", ".traj") and p.stem not in ("items", "manifest", "restatements")]
-            import_main([*paths, "--output", str(log)])
-            value = json.loads((folder / "restatements.json").read_text(encoding="utf-8"))
-            labels = {(m["conversation_id"], m["turn"]): m["label"] for m in value["messages"]}
-            with open(log, "rb") as file:
-                found = find_signals(file, log, labels=labels)["labels"]
-        self.assertEqual((found["labelled"], found["restates"], found["found"], found["false_alarms"]), (18, 9, 9, 0))
+        self.assertEqual(self.run_main("x", "--open", "0")[0], 2)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""Tests of sessions/documents.py and sessions/chat.py."""
+"""Tests of sessions/chat.py."""
 
 import json
 import unittest
 
-from compaction.sessions.tests.doubles import imported, told, turns
+from compaction.sessions.tests.made import imported, told, turns, unread
 
 
 class Chat(unittest.TestCase):
@@ -32,46 +32,17 @@ class Chat(unittest.TestCase):
         for value in (messages, {"messages": messages}):
             events, _, summary = imported({"one.json": json.dumps(value)})
             self.assertEqual(told(events), [(1, 0, "user", "hi"), (1, 1, "assistant", "hello")])
-            self.assertEqual(summary["left_out"], {"image_url from the user": 1, "message of role system": 1})
-
-    def test_cline_blocks_and_a_refusal_with_feedback(self):
-        messages = [
-            {"role": "user",
-             "content": [{"type": "text", "text": "move it"}, {"type": "file", "path": "a", "content": "x"}],
-             "ts": 1770112800000},
-            {"role": "assistant",
-             "content": [{"type": "tool_use", "id": "t1", "name": "editor", "input": {"path": "a"}}]},
-            {"role": "user",
-             "content": [
-                 {"type": "tool_result", "tool_use_id": "t1", "content": [{"query": "a", "result": "edited"}]}]},
-            {"role": "assistant",
-             "content": [{"type": "tool_use", "id": "t2", "name": "editor", "input": {"path": "b"}}]},
-            {
-                "role": "user",
-                "content": [
-                    {
-                        "type": "tool_result",
-                        "tool_use_id": "t2",
-                        "content": "The user denied this operation and provided feedback:\n<feedback>\nleave b\n</feedback>",
-                    }
-                ],
-            },
-        ]
-        events, _, summary = imported(
-            {"one.json": json.dumps({"sessionId": "s", "agent": "lead", "messages": messages})})
-        self.assertEqual(summary["by_file"][0]["format"], "Cline SDK")
-        self.assertEqual(turns(events), ["move it", "leave b"])
-        self.assertEqual((events[0]["time"], events[2]["content"]), ("2026-02-03T10:00:00.000Z", "edited"))
+            self.assertEqual(summary["left_out"], {"block without text: image_url": 1, "message of role system": 1})
 
     def test_unknown_roles_and_messages_that_are_none_are_counted(self):
         _, _, summary = imported(
             {"one.json": json.dumps([{"role": "user", "content": "hi"}, {"role": "oracle", "content": "x"}, "x"])})
-        self.assertEqual(summary["unread"], {"message of unknown role 'oracle'": 1, "message that is no object": 1})
+        self.assertEqual(unread(summary), {"message of unknown role 'oracle'": 1, "message that is no object": 1})
 
     def test_a_list_with_one_message_a_line_is_a_document(self):
         text = "[\n" + ",\n".join(json.dumps({"role": "user", "content": c}) for c in "abc") + "\n]\n"
         events, _, summary = imported({"one.json": text})
-        self.assertEqual((turns(events), summary["unread"]), (["a", "b", "c"], {}))
+        self.assertEqual((turns(events), unread(summary)), (["a", "b", "c"], {}))
 
     def test_lines_with_a_conversation_each_are_conversations(self):
         lines = [{"messages": [{"role": "user", "content": c}]} for c in "ab"]
@@ -93,11 +64,6 @@ class Chat(unittest.TestCase):
         self.assertEqual(events[0]["conversation_id"], "t-3-0")
         self.assertEqual(summary["left_out"], {"call that the user made": 1, "result of a call that the user made": 1})
 
-    def test_the_document_of_an_older_copilot_cli_is_read(self):
-        messages = [{"role": "user", "content": "<current_datetime>x</current_datetime>\n\nfix it"}]
-        events, _, summary = imported({"s.json": json.dumps({"sessionId": "x", "chatMessages": messages})})
-        self.assertEqual((turns(events), summary["by_file"][0]["format"]), (["fix it"], "Copilot CLI"))
-
     def test_the_document_of_the_first_codex_is_read(self):
         items = [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "fix it"}]},
                  {"type": "local_shell_call", "id": "l1", "call_id": None, "action": {"command": ["ls"]}},
@@ -106,10 +72,6 @@ class Chat(unittest.TestCase):
         self.assertEqual([e["kind"] for e in events], ["user", "tool_call", "tool_result"])
         self.assertEqual(events[1]["call_id"], events[2]["call_id"])
         self.assertEqual(summary["unread"], {"message that is no object": 1})
-
-    def test_headings_of_a_user_are_only_taken_for_a_tools_where_that_tool_wrote_the_file(self):
-        events, _, _ = imported({"one.json": json.dumps([{"role": "user", "content": "# TODO LIST\nship it"}])})
-        self.assertEqual(len(events), 1)
 
 
 if __name__ == "__main__":

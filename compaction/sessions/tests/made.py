@@ -9,8 +9,11 @@ from compaction.sessions.__main__ import import_files, total
 from compaction.sessions.files import conversation_ids, inputs, look
 
 
-def imported(files):
-    """(events, contexts, summary) of files given as {name: text, bytes, or a list of records for JSON lines}."""
+def imported(files, in_folder=False):
+    """(events, contexts, summary) of files given as {name: text, bytes, or a list of records for JSON lines}.
+
+    in_folder: the folder is named and not each file.
+    """
     with tempfile.TemporaryDirectory() as folder:
         for name, content in files.items():
             path = Path(folder) / name
@@ -18,10 +21,16 @@ def imported(files):
             if isinstance(content, list):
                 content = "".join(json.dumps(record) + "\n" for record in content)
             path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
-        paths = inputs([Path(folder) / name for name in files])
+        paths, others = inputs([folder] if in_folder else [Path(folder) / name for name in files])
         events, contexts = [], []
         rows = import_files([look(path) for path in paths], conversation_ids(paths), events.append, contexts.append)
-    return events, contexts, total(rows)
+    return events, contexts, total(rows, others)
+
+
+def unread(summary):
+    """What could not be read of records; made files often hold one side of a conversation alone, which is left out."""
+    return {kind: count for kind, count in summary["unread"].items() if " side alone" not in kind
+            and "yields no event" not in kind}
 
 
 def told(events):

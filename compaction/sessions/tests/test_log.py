@@ -1,0 +1,95 @@
+"""Tests of sessions/log.py: what makes an event, and that the README's program writes such lines."""
+
+import json
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+from base.command import InputError
+from compaction.sessions.log import as_messages, context_line, read_log
+
+README = Path(__file__).parents[1] / "README.md"
+SESSION = [
+    {"type": "session_start", "id": "s"},
+    {"type": "message", "message": {"role": "user", "content": [{"type": "text", "text": "tidy up"}]}},
+    {"type": "message", "message": {"role": "assistant", "content": [
+        {"type": "text", "text": "I look."}, {"type": "tool_use", "id": "t1", "name": "ls", "input": {"path": "."}}]}},
+    {"type": "message", "message": {"role": "user", "content": [
+        {"type": "tool_result", "tool_use_id": "t1", "content": "a.py"}]}},
+    {"type": "message", "message": {"role": "assistant", "content": [{"type": "text", "text": "Done."}]}},
+]
+EVENTS = [(1, 0, "user", "tidy up"), (1, 1, "assistant", "I look."), (1, 1, "tool_call", "ls"),
+          (1, 1, "tool_result", "a.py"), (1, 2, "assistant", "Done.")]
+
+
+def translated(session):
+    """The events that the README's program makes of a session, where there is no jq."""
+    turn = reply = 0
+    for message in (line["message"] for line in session if line["type"] == "message"):
+        if message["role"] == "assistant":
+            reply += 1
+        elif any(block["type"] == "text" for block in message["content"]):
+            turn += 1
+        for block in message["content"]:
+            at = {"conversation_id": "my-session", "turn": max(turn, 1), "reply": reply}
+            if block["type"] == "text":
+                yield {**at, "kind": message["role"], "content": block["text"]}
+            elif block["type"] == "tool_use":
+                yield {**at, "kind": "tool_call", "name": block["name"], "arguments": block["input"], "call_id": block["id"]}
+            else:
+                yield {**at, "kind": "tool_result", "content": block["content"], "call_id": block["tool_use_id"]}
+
+
+class Documented(unittest.TestCase):
+    def test_the_readmes_program_of_ten_lines_writes_a_log_that_is_read(self):
+        program = re.search(r"```sh\n(jq .*?)```", README.read_text(encoding="utf-8"), re.DOTALL)[1]
+        self.assertLessEqual(len(program.splitlines()), 10)
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "session.jsonl").write_text("".join(json.dumps(line) + "\n" for line in SESSION), encoding="utf-8")
+            log = Path(folder) / "log.local.jsonl"
+            if shutil.which("jq"):
+                subprocess.run(["sh", "-c", program], cwd=folder, check=True)
+            else:
+                log.write_text("".join(json.dumps(event) + "\n" for event in translated(SESSION)), encoding="utf-8")
+            events = list(read_log(log))
+        self.assertEqual([(e["turn"], e["reply"], e["kind"], e.get("content", e.get("name"))) for e in events], EVENTS)
+        self.assertEqual(events, list(translated(SESSION)))
+
+    def test_a_line_that_is_no_event_is_refused_by_its_number_and_field(self):
+        with tempfile.TemporaryDirectory() as folder:
+            log = Path(folder) / "log"
+            for line, word in (('{"conversation_id": "a", "turn": 1, "reply": 0, "kind": "tool_call"}', "'name'"),
+                               ('{"conversation_id": "a", "turn": 1, "reply": 0, "kind": ["user"]}', "kind"),
+                               ('{"conversation_id": "a", "turn": -1, "reply": 0, "kind": "user", "content": ""}', "turn"),
+                               ("[" * 100_000, "not JSON")):
+                log.write_text(line, encoding="utf-8")
+                with self.assertRaisesRegex(InputError, f"line 1: .*{word}"):
+                    list(read_log(log))
+
+
+class Contexts(unittest.TestCase):
+    EVENT = {"conversation_id": "a", "turn": 3, "reply": 2, "kind": "compaction", "content": "He wants x."}
+
+    def test_what_is_kept_stands_behind_the_summary_and_a_summary_among_it_is_not_said_twice(self):
+        kept = [{"role": "user", "content": "do x"}]
+        self.assertEqual(context_line({**self.EVENT, "kept": kept, "tokens_after": 900}, 1),
+                         {"conversation_id": "a", "compaction": 1, "turn": 4, "inside": True, "tokens_after": 900,
+                          "messages": [{"role": "user", "content": "He wants x."}, *kept]})
+        inside = [*kept, {"role": "user", "content": "He wants x."}]
+        self.assertEqual(context_line({**self.EVENT, "kept": inside}, 1)["messages"], inside)
+
+    def test_a_result_stands_behind_the_message_that_called_whatever_came_between(self):
+        call = {"kind": "tool_call", "name": "ls", "arguments": "x"}
+        messages, left_out = as_messages([
+            {"kind": "user", "content": "go"}, {**call, "call_id": "1"}, {"kind": "assistant", "content": "wait"},
+            {**call, "call_id": "2"}, {"kind": "tool_result", "call_id": "2", "content": "b"},
+            {"kind": "tool_result", "call_id": "1", "content": "a"}, {"kind": "tool_result", "call_id": "9", "content": "c"}])
+        self.assertEqual(([(m["role"], m.get("tool_call_id", m["content"])) for m in messages], left_out),
+                         ([("user", "go"), ("assistant", ""), ("tool", "1"), ("assistant", "wait"), ("tool", "2")], 1))
+
+
+if __name__ == "__main__":
+    unittest.main()
