@@ -1,4 +1,4 @@
-"""Read what this project's commands recorded: evaluations, sweeps over budgets, comparisons, compaction results.
+"""Read what this project's commands recorded: evaluations, comparisons, surveys, compaction results, replays, signals.
 
 evaluation   evaluate.py's report: summary and cases by strategy; a sweep has them once for every budget, in `budgets`
 row          one strategy's grade of one case; a row without `required_found` holds no grade, its selector failed
@@ -7,10 +7,18 @@ row          one strategy's grade of one case; a row without `required_found` ho
 from collections import Counter
 
 from base.command import InputError, read_json
-from base.shapes import COMPACTION, COMPARISON, SINGLE, SWEEP, misfit
+from base.shapes import COMPACTION, COMPARISON, REPLAY, SIGNALS, SINGLE, SURVEY, SWEEP, misfit
 
 MERGED = "it was edited or merged; run evaluate.py again"
-MAKERS = {"evaluation": "evaluate.py", "comparison": "workbench.compare", "compaction": "compaction.check"}
+MAKERS = {
+    "evaluation": "evaluate.py", "comparison": "workbench.compare", "compaction": "compaction.check",
+    "survey": "workbench.survey", "signals": "compaction.signals", "replay": "compaction.replay"
+}
+OWN_FIELD = {
+    "grader": "evaluation", "candidate": "compaction", "smallest_difference": "comparison", "user_turns": "survey",
+    "repeats": "signals", "agent": "replay"
+}  # that no other kind has
+SHAPES = {"comparison": COMPARISON, "compaction": COMPACTION, "survey": SURVEY, "signals": SIGNALS, "replay": REPLAY}
 
 
 def levels(report):
@@ -29,14 +37,9 @@ def fact_name(fact):
 
 
 def kind_of(result):
-    """evaluation, comparison or compaction, by the fields that only that kind has; None for anything else."""
-    if not isinstance(result, dict):
-        return None
-    if "grader" in result:
-        return "evaluation"
-    if "candidate" in result:
-        return "compaction"
-    return "comparison" if "smallest_difference" in result else None
+    """A kind of MAKERS, by the field that only that kind has; None for anything else."""
+    kinds = [kind for field, kind in OWN_FIELD.items() if isinstance(result, dict) and field in result]
+    return kinds[0] if kinds else None
 
 
 def read_result(path, *wanted):
@@ -45,9 +48,8 @@ def read_result(path, *wanted):
     kind = kind_of(result)
     if kind not in wanted:
         raise InputError(f"{path}: no result of {' or '.join(MAKERS[one] for one in wanted)}; give what that prints")
-    shapes = {"evaluation": SWEEP if "budgets" in result else SINGLE, "comparison": COMPARISON,
-              "compaction": COMPACTION}
-    problem = misfit(result, shapes[kind], "the result")
+    shape = SHAPES.get(kind) or (SWEEP if "budgets" in result else SINGLE)
+    problem = misfit(result, shape, "the result")
     if problem:
         raise InputError(f"{path}: not as {MAKERS[kind]} writes it: {problem}; run that again")
     return kind, result
@@ -70,7 +72,7 @@ def check_evaluation(report, path, summarize):
             wanted = wanted or set(cases)
             twice = [case for case, times in Counter(row["case"] for row in rows).items() if times > 1]
             if twice or set(cases) != wanted:
-                problem = f"{twice[0]!r} stands twice" if twice else f"{min(set(cases) ^ wanted)[0]!r} is not everywhere"
+                problem = f"{twice[0]!r} stands twice" if twice else f"{min(set(cases) ^ wanted)[0]!r} is not in all"
                 raise InputError(f"{place}: {name}: case {problem}; {MERGED}")
             if level["summary"][name] != summary_of(rows, budget, summarize):
                 raise InputError(f"{place}: {name}: the summary is not that of its rows; {MERGED}")

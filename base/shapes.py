@@ -134,12 +134,14 @@ PAIRED = {
     "total": int, "found_recorded": int, "found_fresh": int, "gained": int, "lost": int, "mcnemar_p": NUMBER,
     "interval_recorded": is_interval, "interval_fresh": is_interval,
 }  # fmt: skip
+STALE_CASES = {"alone": [str], "replaced": [str]}
 COMPARISON = {
     "decision": str, "blocking": [CHANGE], "allowed": [CHANGE], "allowed_unused?": [CHANGE],
     "recorded": Each(object), "fresh": Each(object),
     "smallest_difference": {"discordant_pairs": int, "mcnemar_p": NUMBER, "cases": int, "within_reach": bool},
-    "results": [{"strategy": str, "budget?": str, "gained": [{"case": str, "fact": str}],
-                 "stale gone?": [{"case": str, "fact": str}], "not_graded?": [str],
+    "results": [{"strategy": str, "budget?": str, "not_graded?": [str],
+                 **dict.fromkeys(("lost", "stale", "gained", "stale gone"), [{"case": str, "fact": str}]),
+                 "over budget": [{"case": str}], "stale_cases?": {"recorded": STALE_CASES, "fresh": STALE_CASES},
                  "paired": {"cases": PAIRED, "facts": PAIRED}}],
 }  # fmt: skip
 
@@ -189,4 +191,29 @@ COMPACTION = {
     "candidate": COMPACTED, "incumbent?": COMPACTED, "task_success": (dict, NONE), "code?": Each(str),
     "comparison?": {"decision": str, "changed": [CHANGED], "rows": [{"row": str, "change": str}],
                     "missing_verdicts": Each(int)},
+}  # fmt: skip
+
+IS_BUDGET = dict(least=1, name=lambda key: key.isascii() and key.isdecimal() and int(key) > 0)
+SURVEY = {
+    "log": str, "counter": Each(object), "least": int, "block": int, "conversations": int, "user_turns": int,
+    "left_out": Each(int), "budgets": Each({
+        "fit_whole": int, "never_fit": int, "rules": Each({
+            "requests": int, "failed": int, "turns": int, "turns_sent": int, "tokens": int, "cached_tokens": int})},
+        **IS_BUDGET),
+}  # fmt: skip
+REPEATED = {"repeats": int, "calls": int, "share": (*NUMBER, NONE)}
+SIGNALS = {
+    "log": Each(int), "user_messages": Each(int), "repeats": Each({"hits": int, "kinds": Each(int), "shares": [{
+        "repeat": str, "after": REPEATED, "control": REPEATED, "sessions": Each(int), "sign_test_p": NUMBER}]}),
+    "sample": {"conversations": [{
+        "conversation_id": str, "strength": NUMBER, "restatements": [{"turn": int, "said?": str}],
+        "hits": [{"turn": int, "kind": str, "name": str, "arguments": str}]}]},
+}  # fmt: skip
+PAIRS = {"pairs": int, "lost": int, "gained": int, "unknown": int, "p": NUMBER}
+REPLAY = {
+    "compactor": {"name": str}, "judge": ({"identity": object}, NONE), "fixtures": Each(object), "budget": Each(int),
+    "counter": Each(object), "rows": [{"conversation_id": str, "outcome": str, "reference": str, "pairs": Each(str)}],
+    "summary": {"references": {"run": int, "accepted_trace": int}, "conversations": PAIRS, "items": PAIRS,
+                "calls_differ": int, "to_read": [
+                    {"conversation_id": str, "outcome": str, "lost": [str], "gained": [str]}]},
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Survey a chat log before any label: what each rule would send at every user turn, and what a prompt cache keeps of it.
+"""Survey a chat log before any label: what each rule sends at every user turn, and what a prompt cache keeps.
 
 Run:  python -m workbench.survey workbench/sample/chat.jsonl --budget 256,1024 > survey.local.json
 
@@ -31,18 +31,17 @@ from workbench.import_cases import case_set, check_some, that_fit
 
 RULES = "recent,relevant,notes,hybrid,near"
 COUNTED = ("requests", "failed", "turns", "turns_sent", "tokens", "cached_tokens")
-NO_LIMIT = 10**9  # tokens: whether a question fits is told by budget
+NO_LIMIT = 10 ** 9  # tokens: whether a question fits is told by budget
 Q1, Q2 = {"role": "user", "content": "Q1"}, {"role": "user", "content": "Q2"}
 
 
 class Tokens:
     """The tokens of a conversation's requests, as lists of them that requests share.
 
-    Where a count is a sum of parts (Counter.sums), what a run (a user's message and what follows it) adds to a request is
-    rendered once, between two questions. The parts of every request are held against its exact count, and `check` holds
-    some against the whole rendering.
+    Where a count is a sum of parts (Counter.sums), what a run (a user's message and what follows it) adds to a request
+    is rendered once, between two questions. The parts of every request are held against its exact count, and `check`
+    holds some against the whole rendering.
     """
-
     def __init__(self, count):
         self._count, self._ids, self._pieces = count, {}, {}
         self._split = re.compile("(" + ("|".join(map(re.escape, count.control_tokens)) or r"\Z") + ")").split
@@ -85,7 +84,7 @@ class Tokens:
             front, back = self._front * follows, self._back * goes_on
             text = self._count.text([Q1] * follows + run + [Q2] * goes_on)
             cut = text.startswith(front) and text.endswith(back)
-            self._pieces[known] = text[len(front) : len(text) - len(back)] if cut else ""
+            self._pieces[known] = text[len(front):len(text) - len(back)] if cut else ""
         return self._pieces[known]
 
 
@@ -138,7 +137,8 @@ def survey(conversations, rules, budgets, count, least=0, block=1):
     rules    {name: strategy}
     figures  requests, failed (the rule gave no request), turns (there were), turns_sent, tokens, cached_tokens
     """
-    levels = {budget: {"fit_whole": 0, "never_fit": 0, "rules": {rule: dict.fromkeys(COUNTED, 0) for rule in rules}}
+    levels = {budget: {"fit_whole": 0, "never_fit": 0, "rules": {rule: dict.fromkeys(COUNTED, 0)
+                                                                 for rule in rules}}
               for budget in budgets}
     for conversation in progress(conversations, desc="survey", unit=" conversations"):
         tokens, before, last = Tokens(count), {}, {}
@@ -157,8 +157,8 @@ def survey(conversations, rules, budgets, count, least=0, block=1):
                         parts = tokens.parts(selected)
                         prefix = common_prefix(parts, before.get((budget, rule), ()))
                         before[budget, rule], last[budget, rule] = parts, selected
-                        for field, value in zip(COUNTED, (1, 0, len(case["history"]), len(selected["turns"]),
-                                                          selected["input_tokens"], kept(prefix, least, block))):
+                        for field, value in zip(COUNTED, (1, 0, len(case["history"]), len(
+                                selected["turns"]), selected["input_tokens"], kept(prefix, least, block))):
                             figures[field] += value
             for place, selected in last.items():
                 tokens.check(selected, before[place])
@@ -172,7 +172,7 @@ def requests(conversation):
     name, instructions, turns, _ = conversation
     history = []
     for number, current in enumerate(questions(conversation)):
-        history += turns[number - 1 : number] if number else []
+        history += turns[number - 1:number] if number else []
         yield {"id": name, "split": "dev", "kind": "", "instructions": instructions, "current": current,
                "history": history, "required": [], "stale": [],
                "budget": {"context_limit": NO_LIMIT, "max_new_tokens": 0, "margin": 0}}
@@ -202,9 +202,10 @@ def main(argv=None):
     parser.add_argument("--budget", type=whole_numbers, default=[1024, 4096], metavar="N,…",
                         help="input tokens (default 1024,4096)")
     parser.add_argument("--least", type=int, default=0, metavar="N", help="a shorter common prefix is not kept")
-    parser.add_argument("--block", type=int, default=1, metavar="N", help="a prefix is kept in whole blocks of N tokens")
-    parser.add_argument(
-        "--tokenizer", type=Path, default=MANIFEST, metavar="MANIFEST", help="count for the model of another manifest")
+    parser.add_argument("--block", type=int, default=1, metavar="N",
+                        help="a prefix is kept in whole blocks of N tokens")
+    parser.add_argument("--tokenizer", type=Path, default=MANIFEST, metavar="MANIFEST",
+                        help="count for the model of another manifest")
     args = parser.parse_args(argv)
     if args.least < 0 or args.block < 1:
         raise InputError("--least is a number from 0 on, --block one from 1 on; correct it")
@@ -213,11 +214,12 @@ def main(argv=None):
     log_hash = file_hash(args.log) if args.log.is_file() else None  # a pipe can be read once
     conversations, losses = read_conversations(args.log, count)
     levels = survey(conversations, rules, args.budget, count, args.least, args.block)
-    report = {"log": args.log.name, "log_sha256": log_hash, "tokenizer_manifest_sha256": file_hash(args.tokenizer),
-              "counter": count.profile(), "least": args.least, "block": args.block,
-              "conversations": len(conversations), "user_turns": sum(map(len, map(questions, conversations))),
-              "left_out": dict(Counter(loss["what"] for loss in losses)),
-              "budgets": {str(budget): level for budget, level in levels.items()}}
+    report = {
+        "log": args.log.name, "log_sha256": log_hash, "tokenizer_manifest_sha256": file_hash(args.tokenizer),
+        "counter": count.profile(), "least": args.least, "block": args.block, "conversations": len(conversations),
+        "user_turns": sum(map(len, map(questions,
+                                       conversations))), "left_out": dict(Counter(loss["what"] for loss in losses)),
+        "budgets": {str(budget): level for budget, level in levels.items()}}
     sys.stdout.write(dump(report))
     told = [f"{report['conversations']} conversations, {report['user_turns']} user turns"]
     told += [f"{budget:,} tokens: {level['fit_whole']} fit whole, {level['never_fit']} never fit"

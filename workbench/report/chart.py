@@ -9,15 +9,8 @@ import math
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 360, 220, 46, 12, 12, 30
 INSET = 8  # so that the first marker does not cover the axis labels
 SHAPES = (  # drawn around 0, 0
-    "M-4,0a4,4 0 1,0 8,0a4,4 0 1,0 -8,0",
-    "M-4,-4h8v8h-8z",
-    "M0,-5L5,4L-5,4z",
-    "M0,-5L5,0L0,5L-5,0z",
-    "M0,5L5,-4L-5,-4z",
-    "M-4,-4L4,4M-4,4L4,-4",
-    "M-5,0H5M0,-5V5",
-    "M-5,-2h10v4h-10z",
-    "M-2,-5h4v10h-4z",
+    "M-4,0a4,4 0 1,0 8,0a4,4 0 1,0 -8,0", "M-4,-4h8v8h-8z", "M0,-5L5,4L-5,4z", "M0,-5L5,0L0,5L-5,0z",
+    "M0,5L5,-4L-5,-4z", "M-4,-4L4,4M-4,4L4,-4", "M-5,0H5M0,-5V5", "M-5,-2h10v4h-10z", "M-2,-5h4v10h-4z",
 )
 DASHES = ("none", "7 3", "2 3", "9 3 2 3", "4 2", "1 2", "12 4", "6 2 1 2 1 2", "3 6")
 
@@ -50,11 +43,11 @@ def chart(title, budgets, series, top=None):
     lines = []
     for number, (name, line) in enumerate(series.items()):
         points = [(x(budget), y(value)) for budget, value in zip(budgets, line) if value is not None]
-        lines.append(
-            {"name": name, "number": number % 8, "shape": SHAPES[number % len(SHAPES)], "points": points,
-             "dash": DASHES[number % len(DASHES)],
-             "path": " ".join(f"{'M' if place == 0 else 'L'}{px},{py}" for place, (px, py) in enumerate(points)),
-             "figures": [written(value) for value in line]})
+        lines.append({
+            "name": name, "number": number % 8, "shape": SHAPES[number % len(SHAPES)], "points": points,
+            "dash": DASHES[number % len(DASHES)],
+            "path": " ".join(f"{'M' if place == 0 else 'L'}{px},{py}" for place, (px, py) in enumerate(points)),
+            "figures": [written(value) for value in line]})
     return {
         "title": title, "width": WIDTH, "height": HEIGHT, "left": LEFT, "right": WIDTH - RIGHT,
         "bottom": HEIGHT - BOTTOM, "lines": lines, "budgets": [short(budget) for budget in budgets],

@@ -1,146 +1,136 @@
-"""Turn a result of compaction.check into what the page and the Markdown summary show.
+"""Turn results of compaction.check and compaction.replay into what the page and the Markdown summary show.
 
 The matrix has a row for each item and a cell for each compactor; a cell holds the item's verdict after every
 compaction, and opens to the line of the context that decided it. Unjudged and opaque are no pass and no fail.
 """
 
-import hashlib
-
-from compaction.fixtures.form import SHIPPED, load_fixtures
-
-from base.command import InputError, dump
-from compaction import table
+from base.command import InputError
+from base.shown import one_line
+from compaction import table as told
+from compaction.fixtures.items import RETAINED
+from compaction.replay.__main__ import summarize
+from compaction.result_file import check_report
+from workbench.report.view import fields, listed, of, section, table
 
 MARKS = {"verbatim": "●", "supported": "●", "absent": "○", "contradicted": "!", "unjudged": "?", "opaque": "?"}
+LOST = ("absent", "contradicted")
 SIDES = ("candidate", "incumbent")
+KEY = [("●", "kept at every compaction"), ("◐", "at some"), ("○", "at none"), ("!", "contradicted"),
+       ("×", "not checked")]
 
 
-def compaction_section(name, report, shown, only):
-    """The section of one result: rows with their gates, items by compactors, what changed, what was hashed."""
+def compaction_section(name, report, most, only=()):
+    """The section of one result: rows with their gates, items that changed, items by compactors."""
+    check_report(report, name)
     sides = [side for side in SIDES if side in report]
-    for field in ("rows", "difficulties"):
-        if len({len(report[side][field]) for side in sides}) > 1:
-            raise InputError(
-                f"{name}: the {field} of candidate and incumbent do not pair up; run compaction.check again")
-    changed = report["comparison"]["changed"] if "comparison" in report else []
-    words = literals(report["candidate"])
-    return {"kind": "compaction", "name": name, "identity": identity(report, sides), "decision": decision(report),
-            "columns": [f"{side}: {report[side]['compactor']['name']}" for side in sides],
-            "rows": [row_view(place, report, sides) for place in range(len(report["candidate"]["rows"]))],
-            "difficulties": [
-                difficulty_view(place, report, sides) for place in range(len(report["candidate"]["difficulties"]))],
-            "changes": [change_text(one) for one in changed],
-            "matrix": items_matrix(report, sides, words, shown, only, {one["item"] for one in changed}),
-            "notes": notes(report, words)}
+    names = [f"{side}: {report[side]['compactor']['name']}" for side in sides]
+    compared = report.get("comparison")
+    changes = {row["row"]: row["change"] for row in compared["rows"]} if compared else {}
+    rows = [[row["name"], told.gate(row), row["state"], *([changes.get(row["row"], "no gate")] if compared else []),
+             *(value_text(report[side]["rows"][place]) for side in sides),
+             told.interval(row)] for place, row in enumerate(report["candidate"]["rows"])]
+    parts = [
+        table("Rows and their gates", ["row", "gate", "state", *(["change"] if compared else []), *names, "95%"], rows,
+              text=range(9))]
+    changed = compared["changed"] if compared else []
+    literals = {item["item"]: item["literal"] for side in sides for item in report[side]["items"]}
+    parts += listed("Items that changed, most harmful first", [change_entry(one, literals) for one in changed])
+    difficulties = [[one["tag"], *(kept_text(report[side]["difficulties"][place])
+                                   for side in sides)]
+                    for place, one in enumerate(report["candidate"]["difficulties"])
+                    if one["decisions"]]
+    if difficulties:
+        parts.append(table("By difficulty", ["difficulty", *names], difficulties, text=range(3)))
+    parts.append(items_matrix(report, sides, names, most, only, {one["item"] for one in changed}))
+    made = [pair for side in sides for pair in made_of(report[side], f"{side}.")] + fields(report, ["code"])
+    notes = [told.heading(report["candidate"], report.get("incumbent")), *told.reasons(report["candidate"], compared),
+             *told.notes_on(report["candidate"]), told.success_line(report["task_success"])]
+    return section("compaction", name, parts, made, told.decision(report), notes)
 
 
-def decision(report):
-    """The answers in words: safe or not where there is an incumbent, compliant or not."""
-    compliant = {True: "compliant", False: "not compliant", None: "compliance not decided"}
-    words = compliant[report["candidate"]["compliant"]]
-    return f"{report['comparison']['decision']}, {words}" if "comparison" in report else words
+def value_text(row):
+    """A row's value on one side, its share, and how good the judge is where one decided."""
+    return " ".join(filter(None, (told.value(row), told.share(row), told.judged_note(row))))
 
 
-def notes(report, words):
-    """What stands under the heading."""
-    found = [table.success_line(report["task_success"])]
-    if not words:
-        found.append("The fixtures that were hashed are not at hand, so items are shown by their ids alone.")
-    for name, missing in report.get("comparison", {}).get("missing_verdicts", {}).items():
-        if missing:
-            found.append(f"{missing} verdicts are missing ({name}).")
-    return found
+def kept_text(one):
+    return f"{told.kept(one)} kept, {one['contradicted']} contradicted"
 
 
-def literals(result):
-    """{item id: literal} of the shipped fixtures where they are those that were hashed, else nothing."""
-    try:
-        fixtures = load_fixtures([SHIPPED])
-    except InputError:
-        return {}
-    if hashlib.sha256(dump(fixtures).encode("utf-8", "surrogatepass")).hexdigest() != result["fixtures"]["sha256"]:
-        return {}
-    return {item["id"]: item["literal"] for fixture in fixtures for item in fixture["must_survive"]}
+def change_entry(one, literals):
+    """An item that changed: what it says and the line of each side's context."""
+    head = f"{one['item']} ({one['class']}) at compaction {one['compaction']}: {one['incumbent']} to {one['candidate']}"
+    lines = [(side, one.get(f"{side}_line") or "(nothing like it)") for side in ("incumbent", "candidate")]
+    return head, [("item", literals.get(one["item"], "")), *((side, one_line(text, 400)) for side, text in lines)]
 
 
-def row_view(place, report, sides):
-    """One gated row: its value and share on each side, the gate, and how it changed."""
-    rows = [report[side]["rows"][place] for side in sides]
-    changes = {row["row"]: row["change"] for row in report.get("comparison", {}).get("rows", ())}
-    cells = [
-        " ".join(filter(None, (table.value(row), table.share(row), table.judged_note(row).strip()))) for row in rows]
-    return {"name": rows[0]["name"], "cells": cells, "interval": table.interval(rows[0]), "gate": table.gate(rows[0]),
-            "state": rows[0]["state"], "change": changes.get(rows[0]["row"], "")}
-
-
-def difficulty_view(place, report, sides):
-    """One difficulty: decisions kept and contradicted on each side."""
-    found = [report[side]["difficulties"][place] for side in sides]
-    return {"tag": found[0]["tag"],
-            "cells": [f"{one['kept']} of {one['decisions']} kept, {one['contradicted']} contradicted" for one in found]}
-
-
-def change_text(one):
-    """One item that changed, as a line."""
-    return f"{one['item']} ({one['class']}) at compaction {one['compaction']}: {one['incumbent']} to {one['candidate']}"
-
-
-def items_matrix(report, sides, words, shown, only, changed):
-    """{"strategies", "rows", "left_out"} as a matrix of cases has it; changed items first, then lost ones."""
+def items_matrix(report, sides, names, most, only, changed):
+    """A matrix part as a matrix of cases has it; changed items first, then lost ones."""
     trails = {}
     for side in sides:
         for item in report[side]["items"]:
             trails.setdefault(item["item"], {})[side] = item
-    names = [name for name in trails if not only or name in only]
-    if not names:
+    chosen = [name for name in trails if not only or name in only]
+    if not chosen:
         raise InputError(f"--only {', '.join(only)}: no such item in the result; take a name from it")
-    if len(names) > shown:
-        names.sort(key=lambda name: (name not in changed, not lost(trails[name])))
-    rows = []
-    for name in names[:shown]:
-        first = next(iter(trails[name].values()))
-        cells = [item_cell(trails[name].get(side), words.get(name)) | {"strategy": report[side]["compactor"]["name"]}
-                 for side in sides]
-        rows.append(
-            {"case": name, "kind": first["class"].replace("_", " "), "split": ", ".join(first["tags"]), "cells": cells})
-    return {"strategies": [f"{side}: {report[side]['compactor']['name']}" for side in sides], "rows": rows,
-            "left_out": len(names) - len(rows)}
+    if len(chosen) > most:
+        chosen.sort(key=lambda name: (name not in changed, not any(
+            verdict in LOST for item in trails[name].values() for verdict in item["verdicts"].values())))
+    rows = [{
+        "case": name, "kind": first["class"].replace("_", " "), "split": ", ".join(first["tags"]), "cells": [
+            item_cell(trails[name].get(side)) | {"strategy": report[side]["compactor"]["name"]} for side in sides]
+    } for name in chosen[:most] for first in [next(iter(trails[name].values()))]]
+    return {
+        "kind": "matrix", "title": "Items by compactors", "what": "item", "key": KEY, "strategies": names, "rows": rows,
+        "left_out": len(chosen) - len(rows),
+        "note": "Open a cell for the verdict after each compaction and the line that decided it."}
 
 
-def lost(trails):
-    """Whether any side lost the item at any compaction."""
-    verdicts = (verdict for item in trails.values() for verdict in item["verdicts"].values())
-    return any(verdict in ("absent", "contradicted") for verdict in verdicts)
-
-
-def item_cell(item, literal):
+def item_cell(item):
     """An item as one side has it, or None, as a cell; `lines` has the deciding line of each compaction."""
-    blank = {"problem": None, "request": None, "missing": [], "stale": [], "figures": literal or ""}
+    blank = {"problem": None, "request": None, "missing": [], "stale": [], "figures": item["literal"] if item else ""}
     if not item or not item["verdicts"]:
         return blank | {"state": "failed", "mark": "×", "text": "not checked",
                         "problem": "stated after the last compaction, or no context of its conversation"}
     verdicts = list(item["verdicts"].values())
-    kept = sum(verdict in ("verbatim", "supported") for verdict in verdicts)
-    gone = sum(verdict in ("absent", "contradicted") for verdict in verdicts)
+    kept, gone = (sum(verdict in kinds for verdict in verdicts) for kinds in (RETAINED, LOST))
     turned = "contradicted" in verdicts
     state = "complete" if kept == len(verdicts) else "none" if turned or gone and not kept else "part"
     text = f"{kept}/{len(verdicts)}" + "".join(
         f" {word}" for word in ("contradicted", "unjudged", "opaque") if word in verdicts)
-    lines = [f"compaction {number}: {MARKS[verdict]} {verdict}"
-             + (f": {item['lines'][number]}" if number in item["lines"] else "")
+    lines = [f"compaction {number}: {MARKS[verdict]} {verdict}" +
+             (f": {item['lines'][number]}" if number in item["lines"] else "")
              for number, verdict in item["verdicts"].items()]
     mark = "!" if turned else {"complete": "●", "part": "◐", "none": "○"}[state]
     return blank | {"state": state, "mark": mark, "text": text, "lines": lines}
 
 
-def identity(report, sides):
-    """[(field, text)] of what a result says about its making."""
-    lines = []
-    for side in sides:
-        result = report[side]
-        for field in ("compactor", "fixtures", "budget", "counter"):
-            lines += [(f"{side}.{field}.{key}", str(value)) for key, value in result[field].items()]
-        lines.append((f"{side}.manifest_sha256", str(result.get("manifest_sha256"))))
-        judge = result["judge"]
-        lines.append((f"{side}.judge", "none" if judge is None else str(judge["identity"])))
-    return lines + [(f"code.{name}", value) for name, value in report.get("code", {}).items()]
+def made_of(result, prefix=""):
+    """[(field, text)] of what one side says about its making."""
+    judge = result["judge"]
+    return [*fields(result, ["compactor", "fixtures", "budget", "counter"], prefix),
+            (f"{prefix}judge", "none" if judge is None else str(judge["identity"]))]
+
+
+def replay_section(name, report, most, only=()):
+    """The section of a replay: the pairs of runs, and what to read."""
+    if report["summary"] != summarize(report["rows"]):
+        raise InputError(f"{name}: the summary does not follow from its rows; it was edited or merged: run "
+                         "compaction.replay again")
+    found = report["summary"]
+    rows = [[unit, one["pairs"], one["lost"], one["gained"], one["unknown"], f"{one['p']:.3g}"]
+            for unit in ("conversations", "items")
+            for one in [found[unit]]]
+    parts = [
+        table(
+            "With compaction against without", ["unit", "pairs", "lost", "gained", "unknown", "exact McNemar p"], rows,
+            note="Lost: passes without compaction and fails with it. Conversations are independent, items "
+            "are for finding what to read.")]
+    chosen = [one for one in found["to_read"] if not only or one["conversation_id"] in only]
+    parts += listed("Conversations to read", [(f"{one['conversation_id']}: {one['outcome']}", [(kind, ", ".join(
+        one[kind])) for kind in ("lost", "gained") if one[kind]]) for one in chosen[:most]])
+    references = found["references"]
+    notes = [
+        f"{len(report['rows'])} conversations; references: {references['run']} run, {references['accepted_trace']} "
+        f"from the accepted trace. Tool calls differ in {of(found['calls_differ'], len(report['rows']))}."]
+    return section("replay", name, parts, made_of(report), None, notes)

@@ -1,57 +1,69 @@
-"""Make the requests behind a report's rows again, so that the page can show what was selected.
+"""Make the requests behind a report's rows again, so that the page can show what was selected, and grade them again.
 
-A request without notes follows from the row's turns; one with notes is selected again by the named rule. Either is
-shown only if it costs exactly the recorded tokens. A selector of the user's own file is never run for a page: what a
-report names is data. Where a request cannot be made again the cell says why.
+A request without notes follows from the row's turns; one with notes or single messages is selected again by the named
+rule. Either is shown only if it costs exactly the recorded tokens, and its own grade stands beside the row where the
+two disagree. A rule of one's own (FILE.py:NAME) is never run for a page: what a report names is data. Where a request
+cannot be made again the cell says why.
 """
 
-import hashlib
 import json
 from pathlib import Path
 
-from base.result_files import graded, levels
+from base.command import InputError, file_hash, progress
+from base.own_code import is_own
+from base.result_files import fact_name, graded, levels
+from base.turns import fact_text
+from evaluate import grade
 from selection.cases import load_cases
 from selection.run import find_selector, with_input
 from strategies import escape, render, turn_messages
-from tokenizer import MANIFEST, TokenizerError, counter
-
-from base.command import InputError, progress
-from workbench.report.view import shown_cases
+from tokenizer import TokenizerError, counter
+from workbench.report.view import chosen_cases
 
 ROOT = Path(__file__).parents[2]
 PAGE_CHARACTERS = 4_000_000  # of requests on one page; the cells after that show their figures
 KEEP_FRONT, KEEP_BACK = 500, 300  # characters of a long stretch without a fact
+OWN = "a rule of one's own is not run for a page, for safety: what a report names is data"
+ELSE = "the request could not be made again: another rule, counter or file than recorded"
 
 
-def read_requests(path, report, given, shown, only):
-    """({(budget, strategy, case id): {"messages"} or {"problem"}}, notes for the page) for the cells that are shown."""
-    cases_path = find_cases(path, report, given)
+def read_requests(path, report, args):
+    """({(budget, strategy, case id): {"messages", "disagreement"} or {"problem"}}, notes) for the cells on the page.
+
+    args  cases (a file or None), tokenizer (a manifest), show and only, as the command takes them
+    """
+    cases_path = find_cases(path, report, args.cases)
     if cases_path is None:
         return {}, [f"The case set {report['case_set']} that was hashed is not at hand, so cells show figures alone; "
                     "--cases FILE names it."]
     cases, notes = {case["id"]: case for case in load_cases(cases_path)}, []
-    count = counter_of(report, notes)
-    found, written = {}, 0
-    for budget, strategy, row in progress(shown_rows(report, shown, only), desc="requests"):
-        case = with_input(cases[row["case"]], None if budget is None else int(budget))
+    count = counter_of(report, args.tokenizer, notes)
+    views, written = {}, 0
+    for budget, strategy, row in progress(rows_on_page(report, args), desc="requests"):
         view = {"problem": "left out to keep the page small; --only shows a single case"}
-        if written < PAGE_CHARACTERS:
+        if row["case"] not in cases:
+            view = {"problem": "the case set has no case of this name"}
+        elif written < PAGE_CHARACTERS:
+            case = with_input(cases[row["case"]], None if budget is None else int(budget))
             view = request_view(case, strategy, row, count)
-            written += sum(len(part["text"]) for one in view.get("messages", ()) for part in one["parts"])
-        found[budget, strategy, row["case"]] = view
-    return found, notes
+            written += sum(len(part["text"]) for message in view.get("messages", ()) for part in message["parts"])
+        views[budget, strategy, row["case"]] = view
+    disagree = sum(bool(view.get("disagreement")) for view in views.values())
+    if disagree:
+        notes.append(
+            f"{disagree} requests, graded again, do not give their recorded rows: another grader made them, or "
+            "somebody edited them.")
+    return views, notes
 
 
-def shown_rows(report, shown, only):
+def rows_on_page(report, args):
     """[(budget, strategy, row)] of the cells that the page shows and that hold a grade."""
-    rows = []
-    for budget, level in levels(report).items():
-        names = set(only or shown_cases(level["cases"], shown))
-        rows += [(budget, strategy, row)
-                 for strategy, found in level["cases"].items()
-                 for row in found
-                 if row["case"] in names and graded(row)]
-    return rows
+    return [(budget, strategy, row)
+            for budget, level in levels(report).items()
+            for names in [set(chosen_cases(level["cases"], args.show, args.only))]
+            for strategy, found in level["cases"].items()
+            for row in found
+            if row["case"] in names and graded(row)]
 
 
 def find_cases(path, report, given):
@@ -59,7 +71,7 @@ def find_cases(path, report, given):
     name = Path(report["case_set"]).name
     for candidate in [given] if given else [path.parent / name, Path(name), ROOT / name]:
         try:
-            if hashlib.sha256(candidate.read_bytes()).hexdigest() == report["case_set_sha256"]:
+            if file_hash(candidate) == report["case_set_sha256"]:
                 return candidate
         except OSError as error:
             if given:
@@ -69,61 +81,66 @@ def find_cases(path, report, given):
     return None
 
 
-def counter_of(report, notes):
+def counter_of(report, manifest, notes):
     """The counter that the report used, or None with the reason added to `notes`."""
-    if hashlib.sha256(MANIFEST.read_bytes()).hexdigest() != report["tokenizer_manifest_sha256"]:
-        notes.append("Counted with another tokenizer than the pinned one: requests are shown without a check of cost.")
-        return None
     try:
-        return counter()
+        if file_hash(manifest) != report["tokenizer_manifest_sha256"]:
+            notes.append("Counted with another tokenizer than this one: requests are shown without a check of cost; "
+                         "--tokenizer MANIFEST names the model that was counted for.")
+            return None
+        return counter(manifest)
+    except OSError as error:
+        raise InputError(f"{manifest}: cannot be read: {error.strerror}; name a manifest") from None
     except TokenizerError as error:
         notes.append(f"Requests with notes are not shown, others without a check of their cost: {error}.")
         return None
 
 
 def request_view(case, strategy, row, count):
-    """{"messages": [{"role", "parts"}]} of the request behind a row, or {"problem"}."""
-    messages = again(case, strategy, row, count)
-    if messages is None:
-        return {"problem": "the request could not be made again: another rule, counter or file than recorded"}
-    facts = [fact for fact in case["required"] if fact not in row["missing"]]
-    marks = [("found", words) for words in map(words_of, facts)]
-    marks += [("stale", words) for words in map(words_of, row["stale_included"])]
+    """{"messages": [{"role", "parts"}], "disagreement"} of the request behind a row, or {"problem"}."""
+    selected = again(case, strategy, row, count)
+    if selected is None:
+        return {"problem": OWN if is_own(strategy) else ELSE}
+    fresh, messages = grade(case, selected), selected["messages"]
+    marks = [("found", fact_text(fact)) for fact in case["required"] if fact not in fresh["missing"]]
+    marks += [("stale", fact_text(fact)) for fact in fresh["stale_included"]]
     return {"messages": [{"role": label, "parts": shorten(mark_parts(text_of(message), marks))}
-                         for label, message in zip(labels(case, row, messages), messages)]}
+                         for label, message in zip(labels(case, row, messages), messages)],
+            "disagreement": disagreement(row, fresh)}
+
+
+def disagreement(row, fresh):
+    """How the grade of the request differs from the recorded row, as text; "" where it does not."""
+    told = []
+    for field, name in (("missing", "missing"), ("stale_included", "stale")):
+        was, now = (", ".join(map(fact_name, side[field])) or "none" for side in (row, fresh))
+        told += [f"{name}: recorded {was}; now {now}"] if was != now else []
+    told += [f"{field}: recorded {row[field]}; now {fresh[field]}" for field in ("within_budget", "required_found",
+                                                                                 "required_total")
+             if row[field] != fresh[field]]
+    return "; ".join(told)
 
 
 def again(case, strategy, row, count):
-    """The messages of the request that the row recorded, or None where they cannot be shown to be the same."""
-    if row["notes"] == 0 and "@" not in strategy and all(turn < len(case["history"]) for turn in row["turns"]):
+    """The selection that the row recorded, or None where it cannot be shown to be the same."""
+    if row["notes"] == 0 and all(0 <= turn < len(case["history"]) for turn in row["turns"]):
         messages = render(case, row["turns"])
         if count is None or count(messages) == row["input_tokens"]:
-            return messages
-    if count is None or ".py" in strategy:
+            return {"messages": messages, **{field: row[field] for field in ("turns", "notes", "input_tokens")}}
+    if count is None or is_own(strategy):
         return None
-    select = rule(strategy)
-    selected = select and select(case, count)
-    same = selected and all(selected[field] == row[field] for field in ("turns", "notes", "input_tokens"))
-    return selected["messages"] if same else None
-
-
-def rule(name):
-    """The project's own selector of that name, or None."""
     try:
-        return find_selector(name)
+        selected = find_selector(strategy)(case, count)
     except InputError:
         return None
-
-
-def words_of(fact):
-    """The words of a fact of either form."""
-    return fact if isinstance(fact, str) else fact["text"]
+    same = all(selected[field] == row[field] for field in ("turns", "notes", "input_tokens"))
+    return selected if same else None
 
 
 def text_of(message):
     """What a message says, its tool calls as JSON below."""
     calls = [json.dumps(call["function"], ensure_ascii=False) for call in message.get("tool_calls") or ()]
-    return "\n".join([part for part in (message.get("content"),) if part] + calls)
+    return "\n".join([part for part in (message.get("content"), ) if part] + calls)
 
 
 def labels(case, row, messages):
@@ -153,7 +170,7 @@ def mark_parts(text, marks):
     for start, negative, mark in sorted(places):
         if start < end:
             continue
-        parts += [{"mark": None, "text": text[end:start]}, {"mark": mark, "text": text[start : start - negative]}]
+        parts += [{"mark": None, "text": text[end:start]}, {"mark": mark, "text": text[start:start - negative]}]
         end = start - negative
     return [part for part in [*parts, {"mark": None, "text": text[end:]}] if part["text"]]
 
@@ -167,7 +184,7 @@ def shorten(parts):
         if part["mark"] or left < 200:
             shown.append(part)
             continue
-        shown += [{"mark": None, "text": text[:KEEP_FRONT]},
-                  {"mark": "cut", "text": f" … {left:,} characters not shown … "},
+        shown += [{"mark": None,
+                   "text": text[:KEEP_FRONT]}, {"mark": "cut", "text": f" … {left:,} characters not shown … "},
                   {"mark": None, "text": text[-KEEP_BACK:]}]
     return shown

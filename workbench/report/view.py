@@ -1,88 +1,146 @@
-"""Turn recorded results into what the page and the Markdown summary show: tables, a matrix of cells, charts.
+"""Turn recorded evaluations and comparisons into what the page and the Markdown summary show.
 
-section  one result file: {"kind", "name", "facts" (what was hashed), and tables, matrices, charts or changes}
+section  one result file: {"kind", "title", "name", "verdict", "notes", "parts", "identity"}
+part     a table, a list, charts or a matrix of cells; the summary shows tables and lists alone
 cell     one strategy's grade of one case: {"mark", "text", "state", "missing", "stale", "figures", "request"}
-Marks are shapes and words, so that nothing depends on colour.
+Marks are shapes and words, so that nothing depends on colour. Turns are counted from 1.
 """
 
 from collections import Counter
 
+from base.command import InputError
 from base.result_files import fact_name, graded, levels
-
+from workbench.compare import CHANGES, allowing
 from workbench.report.chart import chart
 
 MARKS = {"complete": "●", "part": "◐", "none": "○", "failed": "×"}
+KEY = [("●", "all facts found"), ("◐", "some"), ("○", "none"), ("+N stale", "replaced statements in the request"),
+       ("×", "no grade")]
 HASHED = ("case_set", "case_set_sha256", "strategies_sha256", "tokenizer_manifest_sha256", "selectors_sha256",
           "counter", "grader", "trials", "environment")
+SUMMARY = ("strategy", "split", "facts found", "recall", "complete cases", "with stale facts", "stale alone",
+           "over budget", "without a grade", "mean input tokens")
+STALE = "Stale alone: the request holds a replaced statement and lacks a required fact, so that nothing in it corrects."
 
 
-def evaluation_section(name, report, shown, requests=None):
-    """The section of an evaluation or a sweep.
+def section(kind, name, parts, identity, verdict=None, notes=()):
+    """A section; the verdict is None or a text that begins with safe, compliant, blocked or not."""
+    state = None
+    if verdict is not None:
+        bad, good = verdict.startswith(("blocked", "not compliant")), verdict.startswith(("safe", "compliant"))
+        state = "bad" if bad else "good" if good and "not " not in verdict else "open"
+    return {"kind": kind, "title": kind.capitalize(), "name": name, "parts": parts, "identity": identity,
+            "verdict": verdict, "state": state, "notes": list(notes)}
 
-    shown     cases that the matrix may hold; those on which strategies differ or miss something come first
-    requests  (budget, strategy, case id) -> the request's view, where it could be made again
-    """
-    found = [(budget, level) for budget, level in levels(report).items()]
-    return {
-        "kind": "evaluation", "name": name, "identity": identity(report),
-        "levels": [{"budget": budget, "summary": summary_rows(level["summary"]), "kinds": kind_table(level["cases"]),
-                    "matrix": matrix(level["cases"], shown, budget, requests or {})}
-                   for budget, level in found],
-        "charts": sweep_charts(found) if len(found) > 1 else []}
+
+def table(title, head, rows, text=(0, ), note=""):
+    """A table part; the columns numbered in `text` stand to the left. A cell {"text", "share"} gets a bar."""
+    return {"kind": "table", "title": title, "head": head, "rows": rows, "text": text, "note": note}
+
+
+def listed(title, entries):
+    """[a list part] of [(head, [(label, text)])], or [] where there is nothing to list."""
+    return [{"kind": "list", "title": title, "entries": entries}] if entries else []
+
+
+def counted(number, noun):
+    """counted(3, "turn") -> "3 turns", counted(1, "turn") -> "1 turn", counted(0, "turn") -> "no turns"."""
+    return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"
+
+
+def of(part, whole):
+    return f"{part} of {whole}" if whole else "none"
+
+
+def share(value):
+    """A share as a cell with a bar."""
+    return "none" if value is None else {"text": f"{value:.3f}", "share": value}
+
+
+def fields(report, names, prefix=""):
+    """[(field, text)] of what a report says about its making, nested fields with a dot."""
+    lines = []
+    for field in names:
+        value = report.get(field)
+        inner = value.items() if isinstance(value, dict) else [("", value)]
+        lines += [(f"{prefix}{field}.{key}" if key else prefix + field, str(text)) for key, text in inner]
+    return lines
 
 
 def identity(report):
-    """[(field, text)] of what a report says about its making, nested fields with a dot."""
-    lines = []
-    for field in [key for key in HASHED if key in report] + [key for key in report if key.endswith("_sha256")]:
-        value = report[field]
-        inner = value.items() if isinstance(value, dict) else [("", value)]
-        lines += [(f"{field}.{key}" if key else field, str(one)) for key, one in inner]
-    return list(dict.fromkeys(lines))
+    """What was hashed for an evaluation, each field once."""
+    return fields(
+        report,
+        dict.fromkeys([*(key for key in HASHED if key in report), *(key for key in report if key.endswith("_sha256"))]))
 
 
-def summary_rows(summary):
-    """[{"strategy", "split", figures…}] in the order of the report."""
-    empty = dict.fromkeys(
-        ("facts_found", "facts_total", "fact_recall", "complete_cases", "cases_with_stale_facts", "over_budget",
-         "mean_input_tokens"))
-    return [{"strategy": strategy, "split": split.replace("_", "-"), "errors": 0, **empty, **figures}
-            for strategy, splits in summary.items()
-            for split, figures in splits.items()]
+def evaluation_section(name, report, most, requests=None, only=()):
+    """The section of an evaluation or a sweep.
+
+    most      cases that the matrix may hold; those on which strategies differ or miss something come first
+    requests  (budget, strategy, case id) -> the request's view, where it could be made again
+    only      names of the cases that the matrix shows; all where none is named. Figures are always of all
+    """
+    found, parts = list(levels(report).items()), []
+    if len(found) > 1:
+        parts.append({"kind": "charts", "title": "Against the budget", "charts": sweep_charts(found)})
+    for budget, level in found:
+        at = "" if budget is None else f" at {int(budget):,} input tokens"
+        rows = [summary_row(strategy, split, figures, level["cases"][strategy])
+                for strategy, splits in level["summary"].items()
+                for split, figures in splits.items()]
+        parts.append(table(f"Summary{at}", SUMMARY, rows, text=(0, 1), note=STALE))
+        parts += kind_table(level["cases"], at)
+        parts.append(matrix(level["cases"], most, budget, requests or {}, only, f"Cases by strategies{at}"))
+    return section("evaluation", name, parts, identity(report))
 
 
-def kind_table(cases):
-    """Facts found by kind of case and strategy, or None where each kind is one or two cases: the matrix shows those."""
+def summary_row(strategy, split, figures, rows):
+    """A line of the summary; a split in which nothing was graded has dashes."""
+    errors = figures.get("errors", 0)
+    if not figures["cases"]:
+        return [strategy, split.replace("_", "-"), *["–"] * 6, errors, "–"]
+    alone = sum(stale_alone(row) for row in rows if row["split"] == split)
+    return [strategy, split.replace("_", "-"), of(figures["facts_found"], figures["facts_total"]),
+            share(figures["fact_recall"]),
+            of(figures["complete_cases"], figures["cases"]), figures["cases_with_stale_facts"], alone,
+            figures["over_budget"], errors, f"{figures['mean_input_tokens']:,.1f}"]
+
+
+def stale_alone(row):
+    """Whether a request holds a stale fact and lacks a required one."""
+    return graded(row) and bool(row["stale_included"] and row["missing"])
+
+
+def kind_table(cases, at):
+    """[facts found by kind of case], or [] where each kind is one or two cases: the matrix shows those."""
     sizes = Counter(row["kind"] for row in next(iter(cases.values())))
     if sum(sizes.values()) < 3 * len(sizes):
-        return None
-    rows = []
-    for kind, size in sizes.items():
-        counts = [tally([row for row in found if row["kind"] == kind]) for found in cases.values()]
-        rows.append({"kind": kind, "cases": size, "cells": counts})
-    return {"strategies": list(cases), "rows": rows}
+        return []
+    rows = [[
+        kind, size, *(share(tally([row for row in found if row["kind"] == kind])["recall"]) for found in cases.values())
+    ] for kind, size in sizes.items()]
+    return [table(f"Facts found by kind of case{at}", ["kind", "cases", *cases], rows)]
 
 
 def tally(rows):
-    """Facts found and in all, and what else is counted, over rows that hold a grade."""
+    """Share of facts found, cases with stale facts and mean tokens, over rows that hold a grade."""
     rows = [row for row in rows if graded(row)]
     found, total = (sum(row[field] for row in rows) for field in ("required_found", "required_total"))
-    return {"found": found, "total": total, "recall": found / total if total else None,
-            "stale": sum(bool(row["stale_included"]) for row in rows), "cases": len(rows),
-            "complete": sum(not row["missing"] for row in rows)}
+    return {"recall": found / total if total else None, "stale": sum(bool(row["stale_included"]) for row in rows),
+            "tokens": sum(row["input_tokens"] for row in rows) / len(rows) if rows else None}
 
 
-def matrix(cases, shown, budget, requests):
-    """{"strategies", "rows", "left_out"}: a row for each case, a cell for each strategy."""
-    strategies, by_case = list(cases), rows_by_case(cases)
-    rows = []
-    for name in shown_cases(cases, shown):
+def matrix(cases, most, budget, requests, only, title):
+    """A matrix part: a row for each case, a cell for each strategy."""
+    by_case, rows = rows_by_case(cases), []
+    for name in chosen_cases(cases, most, only):
         first = next(iter(by_case[name].values()))
         cells = [cell(by_case[name].get(strategy), requests.get((budget, strategy, name))) | {"strategy": strategy}
-                 for strategy in strategies]
-        rows.append({"case": name, "kind": first.get("kind", ""), "split": first.get("split", "").replace("_", "-"),
-                     "cells": cells})
-    return {"strategies": strategies, "rows": rows, "left_out": len(by_case) - len(rows)}
+                 for strategy in cases]
+        rows.append({"case": name, "kind": first["kind"], "split": first["split"].replace("_", "-"), "cells": cells})
+    return {"kind": "matrix", "title": title, "what": "case", "key": KEY, "strategies": list(cases), "rows": rows,
+            "left_out": 0 if only else len(by_case) - len(rows), "note": "Open a cell for what was selected."}
 
 
 def rows_by_case(cases):
@@ -94,12 +152,14 @@ def rows_by_case(cases):
     return found
 
 
-def shown_cases(cases, shown):
-    """The ids of the cases in a matrix of at most `shown`: all in their order, or the telling ones first."""
+def chosen_cases(cases, most, only=()):
+    """The ids of the cases in a matrix: those named, else all, else the telling ones first, at most so many."""
     by_case = rows_by_case(cases)
-    if len(by_case) <= shown:
-        return list(by_case)
-    return sorted(by_case, key=lambda name: interest(by_case[name]))[:shown]
+    if unknown := [name for name in only if name not in by_case]:
+        raise InputError(f"--only {unknown[0]}: no such case in the report; take a name from it")
+    if only or len(by_case) <= most:
+        return [name for name in by_case if not only or name in only]
+    return sorted(by_case, key=lambda name: interest(by_case[name]))[:most]
 
 
 def interest(rows):
@@ -112,26 +172,20 @@ def interest(rows):
 def cell(row, request):
     """A row of the report as a cell of the matrix."""
     if row is None or not graded(row):
-        problem = "not run" if row is None else str(row.get("error", "the selector failed"))
+        problem = "not run" if row is None else row["error"]
         return {"state": "failed", "mark": MARKS["failed"], "text": "no grade", "problem": problem, "request": None,
                 "missing": [], "stale": [], "figures": ""}
     found, total, stale = row["required_found"], row["required_total"], row["stale_included"]
     state = "complete" if found == total else "part" if found else "none"
-    text = f"{found}/{total}" + (f" +{len(stale)} stale" if stale else "")
-    if not row["within_budget"]:
-        text += " over budget"
-    return {"state": state, "mark": MARKS[state], "text": text, "problem": None, "request": request,
-            "missing": [fact_name(fact) for fact in row["missing"]], "stale": [fact_name(fact) for fact in stale],
+    text = f"{found}/{total}" + (f" +{len(stale)} stale{' alone' if stale_alone(row) else ''}" if stale else "")
+    return {"state": state, "mark": MARKS[state], "text": text + ("" if row["within_budget"] else " over budget"),
+            "problem": None, "request": request, "missing": [fact_name(fact) for fact in row["missing"]],
+            "stale": [fact_name(fact) for fact in stale],
             "figures": f"{row['input_tokens']:,} tokens, {turns_text(row['turns'])}, {counted(row['notes'], 'note')}"}
 
 
-def counted(number, noun):
-    """3 turns, 1 turn, no turns."""
-    return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"
-
-
 def turns_text(turns):
-    """The chosen turns, counted from 1 as notes do, long lists cut short."""
+    """The chosen turns, counted from 1 as notes do, long lists cut short: [0, 4] -> "2 turns (1, 5)"."""
     if not turns:
         return "no turns"
     numbers = ", ".join(str(turn + 1) for turn in turns[:12])
@@ -140,40 +194,86 @@ def turns_text(turns):
 
 def sweep_charts(found):
     """Recall, stale facts and tokens used against the budget, over all cases."""
-    budgets = [int(budget) for budget, _ in found]
-    series = {"recall": {}, "stale": {}, "tokens": {}}
+    budgets, series = [int(budget) for budget, _ in found], {"recall": {}, "stale": {}, "tokens": {}}
     for _, level in found:
         for strategy, rows in level["cases"].items():
-            figures = tally(rows)
-            used = [row["input_tokens"] for row in rows if graded(row)]
-            series["recall"].setdefault(strategy, []).append(figures["recall"])
-            series["stale"].setdefault(strategy, []).append(figures["stale"])
-            series["tokens"].setdefault(strategy, []).append(sum(used) / len(used) if used else None)
+            for field, value in tally(rows).items():
+                series[field].setdefault(strategy, []).append(value)
     return [chart("Facts found, share", budgets, series["recall"], top=1.0),
             chart("Cases with stale facts", budgets, series["stale"]),
             chart("Mean input tokens used", budgets, series["tokens"])]
 
 
 def comparison_section(name, result):
-    """The section of what workbench.compare found."""
-    rows = [{**row["paired"][unit], "strategy": row["strategy"], "budget": row.get("budget"),
-             "unit": {"cases": "cases complete", "facts": "facts found"}[unit]}
-            for row in result["results"]
-            for unit in ("cases", "facts")]
-    def found(field, change):
-        return [{"change": change, "strategy": row["strategy"], "budget": row.get("budget"), **item}
-                for row in result["results"]
-                for item in row.get(field, ())]
+    """The section of what workbench.compare found: the decision, what changed, the paired figures."""
+    check_decision(name, result)
+    results, parts = result["results"], []
 
-    failed = [
-        {"change": "not graded", "strategy": row["strategy"], "budget": row.get("budget"), "case": case,
-         "fact": "a selector failed there"}
-        for row in result["results"]
-        for case in row.get("not_graded", ())
-    ]  # fmt: skip
-    return {"kind": "comparison", "name": name, "decision": result["decision"], "blocking": result["blocking"],
-            "allowed": result["allowed"], "unused": result.get("allowed_unused", []),
-            "gained": found("gained", "gained") + found("stale gone", "stale gone"), "not_graded": failed, "rows": rows,
-            "least": result["smallest_difference"],
-            "identity": [
-                (f"{side}.{field}", text) for side in ("recorded", "fresh") for field, text in identity(result[side])]}
+    def of_results(field, change):
+        return [
+            change_entry({"change": change, **place(row), **item}) for row in results for item in row.get(field, ())]
+
+    for title, items in (("Changes that nothing allows", result["blocking"]), ("Allowed by name", result["allowed"]),
+                         ("Allowed, but did not happen", result.get("allowed_unused", []))):
+        parts += listed(title, [change_entry(item) for item in items])
+    parts += listed("Not graded, so neither found nor lost",
+                    [(f"not graded, {place_text(row)}, {case}: a selector failed there", [])
+                     for row in results
+                     for case in row.get("not_graded", ())])
+    parts += listed("Gained, or no longer stale",
+                    of_results("gained", "gained") + of_results("stale gone", "stale gone"))
+    head = ["strategy", "counted", "recorded", "fresh", "of", "gained", "lost", "exact McNemar p", "95% recorded",
+            "95% fresh"]
+    rows = [[
+        place_text(row), {"cases": "cases complete", "facts": "facts found"}[unit], one["found_recorded"],
+        one["found_fresh"], one["total"], one["gained"], one["lost"], f"{one['mcnemar_p']:.3g}",
+        *(" to ".join(map(str, one[side])) if one[side] else "none" for side in ("interval_recorded", "interval_fresh"))
+    ] for row in results for unit, one in sorted(row["paired"].items())]
+    least = result["smallest_difference"]
+    reach = "" if least["within_reach"] else f"; it has only {least['cases']}"
+    note = (f"The least this set could have shown: {least['discordant_pairs']} cases that changed, all to one side "
+            f"(exact McNemar p {least['mcnemar_p']}){reach}. Facts of one case depend on each other; the test over "
+            "cases is the sound one.")
+    parts.append(table("Paired figures", head, rows, text=(0, 1), note=note))
+    stale = [[place_text(row), *(len(row["stale_cases"][side][kind])
+                                 for side in ("recorded", "fresh")
+                                 for kind in ("alone", "replaced"))]
+             for row in results
+             if any(cases for side in row.get("stale_cases", {}).values() for cases in side.values())]
+    if stale:
+        parts.append(
+            table("Cases with a stale fact in the request", [
+                "strategy", "recorded: stale alone", "recorded: with its replacement", "fresh: stale alone",
+                "fresh: with its replacement"], stale, note=STALE))
+    made = [(f"{side}.{field}", text) for side in ("recorded", "fresh") for field, text in identity(result[side])]
+    return section("comparison", name, parts, made, result["decision"])
+
+
+def check_decision(name, result):
+    """InputError for a comparison whose decision does not follow from its own changes: it was edited or merged."""
+    changes = [{"change": change, **place(row), **item}
+               for row in result["results"]
+               for change in CHANGES
+               for item in row.get(change, ())]
+    blocking = [change for change in changes if not allowing(change, result["allowed"])]
+    undecided = any(row.get("not_graded") for row in result["results"])
+    decision = "blocked" if blocking else "undecided" if undecided else "safe"
+    if blocking != result["blocking"] or decision != result["decision"]:
+        raise InputError(f"{name}: the decision does not follow from its changes; it was edited or merged: run "
+                         "workbench.compare again")
+
+
+def place(row):
+    """The strategy of a row, and its budget in a sweep."""
+    return {key: row[key] for key in ("strategy", "budget") if key in row}
+
+
+def place_text(row):
+    return row["strategy"] + (f" at {row['budget']} tokens" if "budget" in row else "")
+
+
+def change_entry(item):
+    """One change of a comparison as an entry of a list."""
+    why = [("allowed", item["why"])] if "why" in item else []
+    return (f"{item['change']}, {place_text(item)}, {item['case']}",
+            [("fact", item["fact"]), *why] if "fact" in item else [("fact", "the whole request"), *why])

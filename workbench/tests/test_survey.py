@@ -1,4 +1,4 @@
-"""What a survey could get wrong: a prefix counted by parts that the whole request does not have, a loss scored as sent."""
+"""What a survey could get wrong: a prefix that the whole request does not have, a failure counted as sent."""
 
 import contextlib
 import io
@@ -42,7 +42,7 @@ def turns(*words):
 TALK = ("talk", "Be brief", turns("a", "b", "c"), "d")
 # By hand: "Be brief" costs 5 (<, system, Be, brief, >), each message 4, the end 2. The requests of `recent`:
 #   a          5 + 4 + 2 = 11
-#   a a! b     5 + 12 + 2 = 19: shares instructions, a and "<" with the one before: 5 + 4 + 1 = 10, as "model" is not "assistant"
+#   a a! b     5 + 12 + 2 = 19: shares instructions, a and "<" with the one before, 5 + 4 + 1 = 10; then "assistant"
 #   a … c      27: shares 5 + 12 + 1 = 18
 #   a … d      35: shares 5 + 20 + 1 = 26
 
@@ -56,15 +56,19 @@ class ByHand(unittest.TestCase):
         for sums in (True, False):
             level = self.surveyed(100, WordCounter(sums))
             self.assertEqual((level["fit_whole"], level["never_fit"]), (4, 0))
-            self.assertEqual(level["rules"]["recent"], {"requests": 4, "failed": 0, "turns": 6, "turns_sent": 6,
-                                                        "tokens": 11 + 19 + 27 + 35, "cached_tokens": 10 + 18 + 26})
+            self.assertEqual(
+                level["rules"]["recent"], {
+                    "requests": 4, "failed": 0, "turns": 6, "turns_sent": 6, "tokens": 11 + 19 + 27 + 35,
+                    "cached_tokens": 10 + 18 + 26})
 
     def test_a_window_that_slides_keeps_the_instructions_alone(self):
         level = self.surveyed(19)  # one turn of 8 tokens fits beside the question: a; a b; b c; c d
         self.assertEqual((level["fit_whole"], level["never_fit"]), (2, 0))
         # b c after a b: "<", "user" stand behind the instructions of both, then b differs from a
-        self.assertEqual(level["rules"]["recent"], {"requests": 4, "failed": 0, "turns": 6, "turns_sent": 3,
-                                                    "tokens": 11 + 19 + 19 + 19, "cached_tokens": 10 + 7 + 7})
+        self.assertEqual(
+            level["rules"]["recent"], {
+                "requests": 4, "failed": 0, "turns": 6, "turns_sent": 3, "tokens": 11 + 19 + 19 + 19,
+                "cached_tokens": 10 + 7 + 7})
 
     def test_a_question_that_never_fits_is_no_request(self):
         level = self.surveyed(10)
@@ -84,7 +88,6 @@ class ByHand(unittest.TestCase):
     def test_parts_that_are_not_the_whole_are_refused(self):
         class Forgetful(WordCounter):
             """A double whose template writes long requests in another way, of as many tokens."""
-
             def text(self, messages, tools=None):
                 text = super().text(messages)
                 return text.replace("assistant", "reply") if len(messages) > 5 else text
@@ -95,10 +98,10 @@ class ByHand(unittest.TestCase):
     def test_a_tokenizer_whose_texts_control_tokens_do_not_split_is_counted_whole(self):
         class Joined(WordCounter):
             """A double that takes "> <" for one token, so that parts cost more than the whole."""
-
             def ids(self, texts):
-                return [text.replace("><", " >< ").replace("<", " < ").replace(">", " > ").replace(" >  < ", " >< ")
-                        .split() for text in texts]
+                return [text.replace("><", " >< ").replace("<", " < ").replace(">", " > ").replace(" >  < ",
+                                                                                                   " >< ").split()
+                        for text in texts]
 
         # instructions 4, messages 3 each, "><" between them, and "<" first: a a! b shares 1 + 3 + 1 + 2 + 1 tokens
         self.assertEqual(self.surveyed(100, Joined())["rules"]["recent"]["cached_tokens"], 8 + 14 + 20)
@@ -121,9 +124,11 @@ class Counted(unittest.TestCase):
     def test_parts_are_the_tokens_of_the_whole_request_for_the_pinned_model(self):
         count = counter()
         tokens = Tokens(count)
-        call = {"role": "assistant", "content": "", "tool_calls": [
-            {"id": "c1", "type": "function", "function": {"name": "ls", "arguments": {"path": "日本"}}}]}
-        told = [{"role": "user", "content": "List it "}, call, {"role": "tool", "tool_call_id": "c1", "content": "a\nb"},
+        call = {
+            "role": "assistant", "content": "",
+            "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "ls", "arguments": {"path": "日本"}}}]}
+        told = [{"role": "user",
+                 "content": "List it "}, call, {"role": "tool", "tool_call_id": "c1", "content": "a\nb"},
                 {"role": "assistant", "content": "Zwei Dateien"}]
         for head in ([], [{"role": "system", "content": "Be brief."}]):
             messages = [*head, *told, *told, {"role": "user", "content": "And now?"}]

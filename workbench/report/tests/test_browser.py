@@ -9,13 +9,15 @@ import tempfile
 import unittest
 from pathlib import Path
 
+from base.command import read_json
 from workbench.report.__main__ import page
+from workbench.report.compacted import compaction_section
 from workbench.report.sent import request_view
-from workbench.report.tests.test_report import NASTY, evaluation, sweep
-from workbench.report.tests.test_sent import CASE
+from workbench.report.tests.made import CASE, NASTY, evaluation, sweep
 from workbench.report.view import evaluation_section
 from workbench.tests.made import row
 
+RESULTS = sorted((Path(__file__).parents[3] / "compaction" / "results").glob("*-against-*.json"))
 CHROMIUM = os.environ.get("LAB_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 HARNESS = """<!doctype html><meta charset="utf-8"><body><iframe id="f" width="{width}" height="900"></iframe>
 <script>
@@ -28,7 +30,8 @@ frame.onload = () => {{
   wide.push(page.documentElement.scrollWidth);
   const out = document.createElement("p");
   out.id = "measured";
-  out.textContent = JSON.stringify({{wide, cells: page.querySelectorAll("details").length}});
+  const cut = [...page.querySelectorAll(".scroll")].filter((one) => one.scrollWidth > one.clientWidth);
+  out.textContent = JSON.stringify({{wide, cells: page.querySelectorAll("details").length, cut: cut.length}});
   document.body.append(out);
 }};
 frame.srcdoc = {page};
@@ -40,10 +43,10 @@ class InABrowser(unittest.TestCase):
     def opened(self, path, *options):
         """(document, console lines) of a page in headless chromium."""
         with tempfile.TemporaryDirectory() as profile:
-            done = subprocess.run(
-                [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--v=0",
-                 "--disable-dev-shm-usage", f"--user-data-dir={profile}", *options, "--dump-dom", path.as_uri()],
-                capture_output=True, text=True, encoding="utf-8", timeout=120, check=True)
+            done = subprocess.run([
+                CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--v=0",
+                "--disable-dev-shm-usage", f"--user-data-dir={profile}", *options, "--dump-dom",
+                path.as_uri()], capture_output=True, text=True, encoding="utf-8", timeout=120, check=True)
         return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
 
     def example(self):
@@ -54,24 +57,30 @@ class InABrowser(unittest.TestCase):
             evaluation_section("plain.json", evaluation(cases=strategies), 60),
             evaluation_section("sweep.json", sweep({"1024": strategies, "4096": strategies, "16384": strategies}), 60)]
         view = request_view({**CASE, "instructions": long}, "recent", {**row("one", total=1), "turns": [0, 1]}, None)
-        sections[0]["levels"][0]["matrix"]["rows"][0]["cells"][0]["request"] = view
-        return page([{**one, "title": "Evaluation", "notes": [long]} for one in sections])
+        sections[0]["parts"][-1]["rows"][0]["cells"][0]["request"] = view
+        return page([{**one, "notes": [long]} for one in sections])
+
+    def measured(self, text, width):
+        """What the harness found in a page at a width."""
+        with tempfile.TemporaryDirectory() as folder:
+            harness = Path(folder) / "harness.html"
+            inner = json.dumps(text).replace("</", "<\\/")
+            harness.write_text(HARNESS.format(width=width, page=inner), encoding="utf-8")
+            document, console = self.opened(harness, "--virtual-time-budget=5000")
+        self.assertEqual(console, [])
+        return json.loads(re.search(r'<p id="measured">(.*?)</p>', document)[1])
 
     def test_no_console_errors_and_no_sideways_scrolling_at_phone_and_desk_width(self):
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "page.html"
-            path.write_text(self.example(), encoding="utf-8")
-            self.assertEqual(self.opened(path)[1], [])
-            for width in (360, 1280):
-                with self.subTest(width=width):
-                    inner = json.dumps(self.example()).replace("</", "<\\/")
-                    harness = Path(folder) / f"harness-{width}.html"
-                    harness.write_text(HARNESS.format(width=width, page=inner), encoding="utf-8")
-                    document, console = self.opened(harness, "--virtual-time-budget=5000")
-                    found = json.loads(re.search(r'<p id="measured">(.*?)</p>', document)[1])
-                    self.assertEqual(console, [])
-                    self.assertGreater(found["cells"], 50)
-                    self.assertLessEqual(max(found["wide"]), width)
+        for width in (360, 1280):
+            with self.subTest(width=width):
+                found = self.measured(self.example(), width)
+                self.assertGreater(found["cells"], 50)
+                self.assertLessEqual(max(found["wide"]), width)
+
+    @unittest.skipUnless(RESULTS, "no recorded compaction result yet")
+    def test_no_column_of_a_compaction_result_is_cut_off_at_desk_width(self):
+        found = self.measured(page([compaction_section("r", read_json(RESULTS[0]), 9)]), 1280)
+        self.assertEqual((found["cut"], max(found["wide"]) <= 1280), (0, True))
 
 
 if __name__ == "__main__":

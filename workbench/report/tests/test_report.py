@@ -1,112 +1,43 @@
 """What the page could get wrong: text that becomes markup, a request that was never sent."""
 
-import contextlib
-import io
 import json
 import re
 import tempfile
 import unittest
-from html.parser import HTMLParser
 from pathlib import Path
 
-from base.command import read_json, status_of
+from base.command import read_json
 from workbench.compare import compare
-from workbench.report.__main__ import main
-from workbench.report.view import evaluation_section, shown_cases
+from workbench.report.tests.made import NASTY, ROOT, SIGNALS, SURVEY, Tags, evaluation, made, run, sweep
+from workbench.report.view import chosen_cases, evaluation_section
 from workbench.tests.made import report, row
 
-ROOT = Path(__file__).parents[3]
-NASTY = "<script>alert('&\"')</script> {{ 7 * 7 }} | `x` @someone"
-
-
-def run(*arguments):
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        status = status_of(main, list(map(str, arguments)))
-    return status, out.getvalue(), err.getvalue()
-
-
-def summary(rows):
-    from evaluate import summarize
-
-    return summarize(rows)
-
-
-def evaluation(*rows, **changes):
-    made = report(*rows, **changes)
-    return {**made, "summary": {name: summary(found) for name, found in made["cases"].items()}}
-
-
-def sweep(levels):
-    made = report()
-    del made["cases"], made["summary"]
-    return {**made,
-            "budgets": {budget: {"summary": {name: summary(rows) for name, rows in cases.items()}, "cases": cases}
-                        for budget, cases in levels.items()}}
-
-
-class Tags(HTMLParser):
-    """Collects the elements, their attributes and the text of a page, and whether every element was closed."""
-
-    VOID = {"meta", "link", "br", "rect", "path"}
-
-    def __init__(self, text):
-        super().__init__()
-        self.open, self.tags, self.attributes, self.words, self.problems = [], [], [], [], []
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
-        self.attributes += attrs
-        if tag not in self.VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attrs):
-        self.tags.append(tag)
-        self.attributes += attrs
-
-    def handle_endtag(self, tag):
-        if tag in self.VOID:
-            return
-        if not self.open or self.open.pop() != tag:
-            self.problems.append(tag)
-
-    def handle_data(self, data):
-        self.words.append(data)
+RESULTS = ROOT / "compaction" / "results"
 
 
 class Page(unittest.TestCase):
-    def made(self, *results, options=()):
-        with tempfile.TemporaryDirectory() as folder:
-            paths = []
-            for number, result in enumerate(results):
-                paths.append(Path(folder) / f"result-{number}.json")
-                paths[-1].write_text(json.dumps(result), encoding="utf-8")
-            status, out, err = run(*paths, *options)
-            self.assertEqual(status, 0, err)
-            return out
-
     def test_text_of_cases_facts_kinds_and_errors_never_becomes_markup(self):
         failed = {"case": NASTY + "2", "split": "dev", "kind": NASTY, "error": NASTY}
         bad = {**row(NASTY, [NASTY], [NASTY]), "kind": NASTY}
         result = evaluation(bad, failed, case_set=NASTY, cases={NASTY: [bad, failed]})
         gate = compare(report(row(NASTY)), report(row(NASTY, [NASTY])))
-        tags = Tags(self.made(result, gate))
+        tags = Tags(made(result, gate))
         self.assertNotIn("script", tags.tags)
         self.assertGreater("".join(tags.words).count(NASTY), 8)
 
     def test_every_element_is_closed(self):
         levels = {"64": {"recent": [row("one", ["x"])], "notes": [row("one")]},
                   "128": {"recent": [row("one")], "notes": [row("one")]}}
-        tags = Tags(self.made(evaluation(row("one"), row("two", ["x"], ["y"])), sweep(levels)))
+        tags = Tags(made(evaluation(row("one"), row("two", ["x"], ["y"])), sweep(levels)))
         self.assertEqual((tags.problems, tags.open), ([], []))
 
     def test_nothing_is_loaded_from_elsewhere_and_no_script_runs(self):
-        text = self.made(evaluation(row("one")), sweep({"1": {"a": [row("one")]}, "2": {"a": [row("one")]}}))
+        text = made(evaluation(row("one")), sweep({"10": {"a": [row("one")]}, "20": {"a": [row("one")]}}))
         tags = Tags(text)
         self.assertFalse({"script", "iframe", "img", "object", "embed", "base", "form"} & set(tags.tags))
         links = [value for name, value in tags.attributes if name in ("src", "href", "srcset", "action", "xlink:href")]
-        self.assertEqual(links, ["data:,"])
+        places = {value for name, value in tags.attributes if name == "id"}
+        self.assertEqual([link for link in links if link.removeprefix("#") not in places], ["data:,"])
         self.assertNotRegex(text, r"url\(|@import|https?://")
         self.assertFalse([name for name, _ in tags.attributes if name.startswith("on")])
 
@@ -114,40 +45,39 @@ class Page(unittest.TestCase):
         section = evaluation_section(
             "r",
             evaluation(row("a"), row("b", ["x"]), row("c", ["x", "y"], ["z"]), row("d", within=False),
-                       {"case": "e", "split": "dev", "kind": "k", "error": "no"}),
-            60)
-        cells = [one["cells"][0] for one in section["levels"][0]["matrix"]["rows"]]
-        self.assertEqual(
-            [(cell["mark"], cell["text"]) for cell in cells],
-            [("●", "2/2"), ("◐", "1/2"), ("○", "0/2 +1 stale"), ("●", "2/2 over budget"), ("×", "no grade")])
+                       {"case": "e", "split": "dev", "kind": "k", "error": "no"}), 60)
+        cells = [one["cells"][0] for one in section["parts"][-1]["rows"]]
+        self.assertEqual([(cell["mark"], cell["text"]) for cell in cells], [("●", "2/2"), ("◐", "1/2"),
+                                                                            ("○", "0/2 +1 stale alone"),
+                                                                            ("●", "2/2 over budget"),
+                                                                            ("×", "no grade")])
 
     def test_a_strategy_that_holds_no_grade_at_all_can_be_shown(self):
-        text = self.made(evaluation({"case": "e", "split": "dev", "kind": "k", "error": "no"}))
-        self.assertIn("no case holds a grade", text)
+        text = made(evaluation({"case": "e", "split": "dev", "kind": "k", "error": "no"}))
+        self.assertIn("<td>–</td>", text)
 
     def test_a_comparison_without_any_grade_can_be_shown(self):
         failed = {"case": "e", "split": "dev", "kind": "k", "error": "no"}
         gate = compare(evaluation(failed), evaluation(failed))
         self.assertEqual(gate["decision"], "undecided")
-        for options in ((), ("--markdown",)):
-            self.assertIn("undecided", self.made(gate, options=options))
+        for options in ((), ("--markdown", )):
+            self.assertIn("undecided", made(gate, options=options))
 
     def test_a_large_set_shows_telling_cases_first_and_says_how_many_it_left_out(self):
         rows = [row(f"c{number}") for number in range(9)]
         other = [row(f"c{number}", ["x"] if number == 7 else []) for number in range(9)]
-        self.assertEqual(shown_cases({"a": rows, "b": other}, 2)[0], "c7")
-        self.assertIn(
-            "7 more are not shown", self.made(evaluation(cases={"a": rows, "b": other}), options=["--show", 2]))
+        self.assertEqual(chosen_cases({"a": rows, "b": other}, 2)[0], "c7")
+        self.assertIn("7 more are not shown", made(evaluation(cases={"a": rows, "b": other}), options=["--show", 2]))
 
     def test_only_shows_the_named_case_and_refuses_an_unknown_one(self):
-        text = self.made(evaluation(row("one"), row("two")), options=["--only", "two"])
+        text = made(evaluation(row("one"), row("two")), options=["--only", "two"])
         self.assertIn("<h4>two", text)
         self.assertNotIn("<h4>one", text)
         with self.assertRaises(AssertionError):
-            self.made(evaluation(row("one")), options=["--only", "gone"])
+            made(evaluation(row("one")), options=["--only", "gone"])
 
     def test_what_was_hashed_is_on_the_page(self):
-        self.assertIn("strategies_sha256", self.made(evaluation(row("one"), strategies_sha256="abc123")))
+        self.assertIn("strategies_sha256", made(evaluation(row("one"), strategies_sha256="abc123")))
 
     def test_a_file_that_is_no_result_is_refused(self):
         for value in ("{}", "[]", "nothing", '{"grader": 1, "cases": {}}'):
@@ -170,7 +100,7 @@ class Page(unittest.TestCase):
         gate = compare(report(row("one")), report(row("one", [steering])))
         shown = evaluation(cases={steering: [row(steering, [steering], [steering])]}, case_set=steering)
         for options in ([], ["--markdown"]):
-            text = self.made(shown, gate, options=options)
+            text = made(shown, gate, options=options)
             self.assertIn("u202e", text)
             self.assertEqual([sign for sign in text if sign in steering and sign in "\u202e\u2066\x1b\x07"], [])
 
@@ -180,27 +110,78 @@ class Page(unittest.TestCase):
         gate = compare(report(row("one"), row("two")), report(row("one"), failed), allowed=[entry])
         self.assertEqual(gate["decision"], "undecided")
         for options in ([], ["--markdown"]):
-            text = re.sub("<.*?>", "", self.made(gate, options=options))
+            text = re.sub("<.*?>", "", made(gate, options=options))
             self.assertIn("Not graded, so neither found nor lost", text)
             self.assertRegex(text, "not graded, .*, two: a selector failed there")
             self.assertIn("Allowed, but did not happen", text)
 
-    def test_markdown_has_a_dash_where_nothing_was_graded(self):
-        failed = {"case": "one", "split": "dev", "kind": "k", "error": "no"}
-        nothing = evaluation(cases={"a": [failed]}, summary={"a": {"dev": {"cases": 0, "errors": 1}}})
-        self.assertIn("| dev | – | – | – | – | 1 | – |", self.made(nothing, options=["--markdown"]))
+    def test_the_summary_has_a_dash_where_nothing_was_graded(self):
+        text = made(evaluation({"case": "one", "split": "dev", "kind": "k", "error": "no"}), options=["--markdown"])
+        self.assertIn("| <code>recent</code> | dev | – | – | – | – | – | – | 1 | – |", text)
 
-    def test_markdown_holds_no_markup_of_the_text_shown(self):
+    def test_the_summary_holds_no_markup_of_the_text_shown(self):
         gate = compare(report(row("one")), report(row("one", [NASTY])))
-        text = self.made(evaluation(row("one"), cases={NASTY: [row("one")]}), gate, options=["--markdown"])
+        text = made(evaluation(row("one"), cases={NASTY: [row("one")]}), gate, options=["--markdown"])
         self.assertIn("**blocked**", text)
         outside = re.sub(r"<code>[^<]*</code>", "", text)
         for sign in ("<script", "@someone", "`x`"):
             self.assertNotIn(sign, outside)
         self.assertNotIn("| `x`", text)
-        cells = {line.count("|") for line in text.splitlines() if line.startswith("| ") and "mean input" in line}
-        self.assertEqual(
-            {line.count("|") for line in text.splitlines() if "alert" in line and line.startswith("| ")}, cells)
+        tables = re.findall(r"(?m)^(\|.*)\n(\|[-|]*)\n((?:\|.*\n)*)", text)
+        self.assertEqual(len(tables), 4)
+        for head, rule, rows in tables:
+            for line in (rule, *rows.splitlines()):
+                self.assertEqual(line.count("|"), head.count("|"))
+
+    def test_a_change_never_comes_through_raw(self):
+        gate = compare(report(row("one")), report(row("one", ["x"])))
+        for result in gate["results"]:
+            result["gained"] = [{"case": NASTY + "\x1b[2J", "fact": "\u202efact"}]
+        for options in ([], ["--markdown"]):
+            text = made(gate, options=options)
+            self.assertNotRegex(text, "<script|\x1b|\u202e")
+        self.assertNotIn("| `x`", text)
+
+    def test_stale_without_its_replacement_is_counted_apart(self):
+        text = made(evaluation(row("one", ["new"], ["old"]), row("two", [], ["old"]), row("three")),
+                    options=["--markdown"])
+        self.assertIn("| with stale facts | stale alone |", text)
+        self.assertIn("| <code>recent</code> | dev | 5 of 6 | 0.833 | 2 of 3 | 2 | 1 |", text)
+
+    def test_an_edited_or_merged_result_is_refused_by_name(self):
+        whole, gate = evaluation(row("one"), row("two", ["x"])), compare(report(row("one")), report(row("one", ["x"])))
+        twice, better, safe, open_ = (json.loads(json.dumps(one)) for one in (whole, whole, gate, gate))
+        twice["cases"]["recent"].append(row("one"))
+        better["summary"]["recent"]["dev"]["facts_found"] += 1
+        safe["decision"], safe["blocking"] = "safe", []
+        open_["decision"] = "safe"
+        replay = {
+            "agent": {}, "compactor": {"name": "c"}, "judge": None, "fixtures": {}, "budget": {}, "counter": {},
+            "rows": [], "summary": {"references": {"run": 1, "accepted_trace": 0}, "calls_differ": 0, "to_read": [],
+                                    **dict.fromkeys(("conversations", "items"), {
+                                                        "pairs": 1, "lost": 0, "gained": 0, "unknown": 0, "p": 1.0})}}
+        compacted = read_json(sorted(RESULTS.glob("*.json"))[0])
+        compacted["candidate"]["compliant"] = True
+        for result, words in ((twice, "'one' stands twice"), (better, "not that of its rows"), (safe,
+                                                                                                "does not follow"),
+                              (open_, "does not follow"), (replay, "does not follow"), (compacted, "does not follow")):
+            with self.subTest(words), self.assertRaisesRegex(AssertionError, words):
+                made(result)
+
+    def test_survey_and_signals_are_shown_and_nothing_of_their_text_becomes_markup(self):
+        tags = Tags(made(SURVEY, SIGNALS))
+        self.assertEqual((tags.problems, tags.open, "script" in tags.tags), ([], [], False))
+        words = "".join(tags.words)
+        for text in ("Of 4 user turns 3 fit whole, 1 never fit.", "0.250", "1 of 4 (0.250)", "As I said", NASTY):
+            self.assertIn(text, words)
+        self.assertNotRegex(made(SURVEY, SIGNALS, options=["--markdown"]), "<script|@someone")
+
+    def test_the_contents_name_every_section_with_its_verdict_first(self):
+        gate = compare(report(row("one")), report(row("one", ["x"])))
+        text = made(evaluation(row("one")), gate)
+        contents = re.sub("<.*?>", "", re.search("(?s)<nav.*?</nav>", text)[0])
+        self.assertRegex(contents, r"(?s)Evaluation: result-0.json.*Summary.*Comparison: result-1.json blocked.*Paired")
+        self.assertRegex(text, r'(?s)<h2 id="s2">[^<]*</h2>\s*<p><span class="verdict bad">blocked')
 
 
 @unittest.skipUnless((ROOT / "evaluation-result.json").exists(), "no recorded report yet")
@@ -209,7 +190,7 @@ class RecordedReport(unittest.TestCase):
         status, out, err = run(ROOT / "evaluation-result.json")
         self.assertEqual(status, 0, err)
         for name in {
-            one["case"] for rows in read_json(ROOT / "evaluation-result.json")["cases"].values() for one in rows
+                one["case"] for rows in read_json(ROOT / "evaluation-result.json")["cases"].values() for one in rows
         }:
             self.assertIn(f"<h4>{name}", out)
 

@@ -2,20 +2,11 @@
 
 import unittest
 
+from workbench.report.__main__ import filled, shown
 from workbench.report.sent import mark_parts, request_view, shorten
+from workbench.report.tests.made import CASE, evaluation
+from workbench.report.view import evaluation_section
 from workbench.tests.made import row
-
-CASE = {
-    "id": "one",
-    "split": "dev",
-    "kind": "k",
-    "instructions": "Be brief.",
-    "current": "Which port?",
-    "history": [{"user": "The port is 80 & no other.", "assistant": "Noted."}, {"user": "Now 8080.", "assistant": ""}],
-    "budget": {"context_limit": 900, "max_new_tokens": 0, "margin": 0},
-    "required": ["80 & no"],
-    "stale": ["Now 8080"],
-}
 
 
 def count_words(messages):
@@ -32,8 +23,9 @@ class Requests(unittest.TestCase):
         messages = self.view()["messages"]
         self.assertEqual([one["role"] for one in messages],
                          ["system", "turn 1, user", "turn 1, assistant", "turn 2, user", "question"])
-        self.assertEqual([(part["mark"], part["text"]) for part in messages[1]["parts"]],
-                         [(None, "The port is "), ("found", "80 & no"), (None, " other.")])
+        self.assertEqual([(part["mark"], part["text"]) for part in messages[1]["parts"]], [(None, "The port is "),
+                                                                                           ("found", "80 & no"),
+                                                                                           (None, " other.")])
         self.assertEqual(messages[3]["parts"][0], {"mark": "stale", "text": "Now 8080"})
 
     def test_a_request_that_costs_other_than_recorded_is_not_shown(self):
@@ -51,12 +43,26 @@ class Requests(unittest.TestCase):
         self.assertIn("problem", request_view(case, "notes", made, None))
 
     def test_a_selector_of_a_users_file_is_never_run_for_a_page(self):
-        self.assertIn("problem", self.view(strategy="/nowhere/gone.py:select", notes=1))
+        for name in ("/nowhere/gone.py:select", "nowhere:select"):
+            self.assertIn("for safety", self.view(strategy=name, notes=1)["problem"])
+        self.assertNotIn("for safety", self.view(strategy="gone", notes=1)["problem"])
+
+    def test_a_request_that_does_not_give_its_row_shows_the_disagreement(self):
+        self.assertEqual(self.view()["disagreement"], "")
+        told = self.view(missing=["80 & no"], required_found=0, stale_included=[])["disagreement"]
+        self.assertEqual(
+            told, "missing: recorded 80 & no; now none; stale: recorded none; now Now 8080; "
+            "required_found: recorded 0; now 1")
+        page = filled(
+            "page.jinja", shown, True, title="t", sections=[
+                evaluation_section("r", evaluation(row("one")), 9,
+                                   {(None, "recent", "one"): self.view(stale_included=[])})])
+        self.assertIn("does not give the recorded row: stale: recorded none; now Now 8080.", page)
 
     def test_marks_do_not_overlap_and_lose_no_character(self):
         text = "aabbccdd aabb"
-        for marks in ([("found", "aabb"), ("stale", "bbcc")], [("found", "aa"), ("found", "aabbcc")],
-                      [("stale", "zz")]):
+        for marks in ([("found", "aabb"), ("stale", "bbcc")], [("found", "aa"),
+                                                               ("found", "aabbcc")], [("stale", "zz")]):
             parts = mark_parts(text, marks)
             self.assertEqual("".join(part["text"] for part in parts), text)
         self.assertEqual(mark_parts(text, [("found", "aa"), ("stale", "aabbcc")])[0]["text"], "aabbcc")
