@@ -71,28 +71,27 @@ def choose(messages, budget, strategy=DEFAULT, tools=None, count=None, fill=True
     strategy   a name of `evaluate.py --strategies`, or a function (case, count) as strategies.py describes it
     tools      the tool declarations that are sent along, counted too
     count      (messages, tools) -> tokens; the prepared tokenizer's counter where none is given
-    fill       everything is sent where it fits, and room that the rule leaves goes to the newest turns; False: the bare
-               rule, which leaves out turns that do not matter to the question
-    allowance  tokens kept free for what cannot be counted in a part that has to be sent all the same
+    fill       everything is sent where it fits, and room that the rule leaves goes to the newest; False: the bare rule
+    allowance  tokens kept free for what cannot be counted of what has to be sent
     left_out   [{"messages": places in the list, from 0, "why"}]
 
     A turn that cannot be read or counted (a picture, a call without its result, arguments that are no JSON, a system
-    message inside it, a control token of the model) is left out. The last turn and the system messages are passed on as
-    they are; where they cannot be counted, a field `uncounted` says why, their texts are counted, and the allowance.
+    message inside it, a control token of the model) is left out. The last turn and the system messages in front are
+    passed on as they are; where they cannot be counted, a field `uncounted` says why, and their texts are counted.
 
     Assistant messages that stand side by side come back joined by an empty line, which is how they are counted; notes
     stand in the question. Messages are not changed in place. BudgetError where the budget cannot hold what must be
     sent, MessageError where there is no user message, InputError for a strategy that returns no selection.
     """
     count = count or counter()
-    front, groups, odd = group_messages(messages)
+    front, groups, aside, unknown = group_messages(messages)
     if not groups:
         raise MessageError("no user message: there is no question to choose for")
-    history, places, left_out = read_past(messages, groups[:-1], odd, count)
-    head, current, tail, uncounted = read_kept(messages, front, groups[-1], odd, count)
+    history, places, left_out = read_past(messages, groups[:-1], aside | unknown, count)
+    head, current, tail, uncounted = read_kept(messages, front, groups[-1], aside | unknown, count)
     room = budget - (allowance if uncounted else 0)
     around = CountAround(count, head, tail, tools)
-    case = {"id": "conversation", "split": "dev", "kind": "", "instructions": "", "current": current, "history": history,
+    case = {"id": "chat", "split": "dev", "kind": "", "instructions": "", "current": current, "history": history,
             "budget": {"context_limit": room, "max_new_tokens": 0, "margin": 0}, "required": [], "stale": []}
     needed = around(render(case, []))
     if needed > room:
@@ -100,13 +99,14 @@ def choose(messages, budget, strategy=DEFAULT, tools=None, count=None, fill=True
                           f"{budget}, less {budget - room} for what cannot be counted; raise it or send less")
     chosen = select(case, around, strategy, fill)
     *sent, asked = chosen["messages"]
-    start, *sent = groups[-1][0], *chosen["messages"]
-    came = as_came([messages[place] for group in places for place in group] + ([] if uncounted else messages[start:]))
-    question, rest = messages[start], messages[start + 1 :] if uncounted else map(came, tail)
-    if sent[-1]["content"] != current:
-        question = {**question, "content": with_notes(question["content"], sent[-1]["content"], current, uncounted)}
+    question, *rest = (messages[place] for place in groups[-1])
+    came = as_came([messages[place] for group in places for place in group] + ([] if uncounted else rest))
+    if asked["content"] != current:
+        question = {**question, "content": with_notes(question["content"], asked["content"], current, uncounted)}
+    left_out += [{"messages": [place], "why": why} for place, why in aside.items() if place < groups[0][0]]
     left_out += not_sent(messages, places, chosen, fill)
-    result = {"messages": [*(messages[place] for place in front), *map(came, sent[:-1]), question, *rest],
+    result = {"messages": [*(messages[place] for place in front), *map(came, sent), question,
+                           *(rest if uncounted else map(came, tail))],
               "tokens": chosen["input_tokens"] + budget - room,
               "left_out": sorted(left_out, key=lambda part: part["messages"])}
     return {**result, "uncounted": uncounted} if uncounted else result
@@ -114,22 +114,21 @@ def choose(messages, budget, strategy=DEFAULT, tools=None, count=None, fill=True
 
 def read_past(messages, groups, odd, count):
     """(turns, the places of each, left_out) of all turns but the last."""
-    turns, places = [], []
-    left_out = [{"messages": [place], "why": why} for place, (group, why) in odd.items() if group == 0]
-    for number, group in enumerate(groups, 1):
-        inside = [place for place, (holder, _) in odd.items() if holder == number]
+    turns, places, left_out = [], [], []
+    for group in groups:
         try:
-            turns.append(read_turn(messages, group, odd, inside, count))
+            turns.append(read_turn(messages, group, odd, count))
             places.append(group)
         except MessageError as error:
-            left_out.append({"messages": sorted(group + inside), "why": str(error)})
+            left_out.append({"messages": group, "why": str(error)})
     return turns, places, left_out
 
 
-def read_turn(messages, group, odd, inside, count):
+def read_turn(messages, group, odd, count):
     """The turn of the messages at these places; MessageError for one that cannot be read or counted."""
-    if inside:
-        raise MessageError(odd[inside[0]][1])
+    for place in group:
+        if place in odd:
+            raise MessageError(odd[place])
     return check_control(turn_of([messages[place] for place in group]), count)
 
 
@@ -142,7 +141,7 @@ def check_control(value, count):
 
 
 def read_kept(messages, front, last, odd, count):
-    """(messages in front, text of the question, messages after it, why they cannot be counted) of what is always sent."""
+    """(messages in front, the question, messages after it, why some cannot be counted) of what has to be sent."""
     head, uncounted = [], []
     for message in (messages[place] for place in front):
         try:
@@ -150,14 +149,12 @@ def read_kept(messages, front, last, odd, count):
         except MessageError as error:
             uncounted.append(f"role {message['role']}: {error}")
             head.append({"role": message["role"], "content": roughly([message], count)})
-    inside = [place for place in odd if place > last[0]]
     group = [messages[place] for place in last]
     try:
-        turn = read_turn(messages, last, odd, inside, count)
-        return head, turn["user"], between(group), uncounted
+        return head, read_turn(messages, last, odd, count)["user"], between(group), uncounted
     except MessageError as error:
         uncounted.append(f"last turn: {error}")
-    after = roughly(messages[last[0] + 1 :], count)
+    after = roughly(group[1:], count)
     return head, roughly(group[:1], count), [{"role": "assistant", "content": after}] if after else [], uncounted
 
 
@@ -206,7 +203,7 @@ def written(message):
 
 
 def as_came(messages):
-    """(message as it is counted) -> the message as it came; one that was joined, or a refusal, with the calls that came."""
+    """(counted message) -> as it came; one that was joined, or a refusal, as counted but with the calls that came."""
     known = {written(counted(message)): message for message in messages
              if message.get("content") or not message.get("refusal")}
     calls = {call["id"]: call for message in messages for call in message.get("tool_calls") or ()}

@@ -17,7 +17,7 @@ from base.turns import IN_FRONT, MessageError, text_of, turn_of
 from base.command import InputError, as_text, parse_json, read_bytes
 
 THANKS = frozenset(
-    "awesome cheers cool danke dank dankeschön gracias grazie great merci nice obrigada obrigado ok okay perfect perfekt "
+    "awesome cheers danke dank dankeschön gracias grazie great merci nice obrigada obrigado ok okay perfect perfekt "
     "prima super thank thanks thx ty спасибо ありがとう ありがとうございます 谢谢 谢谢你 감사합니다".split())
 BESIDE = frozenset(  # words that may stand beside thanks
     "a again all beaucoup bien for got help helping it lot lots many much muchas schön sehr so u very vielen you "
@@ -25,7 +25,7 @@ BESIDE = frozenset(  # words that may stand beside thanks
 
 
 def read_log(path):
-    """([[place, value], ...] of a JSON list, or of a value a line, losses: the lines that are no JSON)."""
+    """([[place, value], ...] of a JSON list, or of a value a line; losses: the lines that are no JSON)."""
     data, values, losses = read_bytes(path), [], []
     try:
         value = parse_json(as_text(data, path), path)
@@ -34,12 +34,11 @@ def read_log(path):
     except InputError as error:
         problem = error
     for number, line in enumerate(data.split(b"\n"), 1):
+        place = f"line {number}"
         try:
-            if line.strip():
-                values.append([f"line {number}", parse_json(as_text(line, f"line {number}"), f"line {number}")])
+            values += [[place, parse_json(as_text(line, place), place)]] if line.strip() else []
         except InputError as error:
-            losses.append({"what": "line left out", "where": f"line {number}",
-                           "detail": str(error).removeprefix(f"line {number}: ")})
+            losses.append({"what": "line left out", "where": place, "detail": str(error).removeprefix(f"{place}: ")})
     if losses and not values:
         raise problem
     return values, losses
@@ -75,28 +74,29 @@ def conversations(values, losses):
 
 
 def group_messages(messages):
-    """(front, groups, odd) of a conversation, all as places in its list.
+    """(front, groups, aside, unknown) of a conversation, all by places in its list.
 
-    front   places of the system messages before the first user message
-    groups  [[place of a user message, places of what follows it until the next], ...]
-    odd     {place: (number of the group it stands in, from 1, or 0, why it can stand in none)}
+    front    [place of a system message before the first user message]
+    groups   [[place of a user message, places of all that follows it until the next], ...]
+    aside    {place: why} of messages that belong to no turn, though they may stand inside one
+    unknown  {place: why} of messages of a role that is none: their turn is not what happened without them
     """
-    front, groups, odd = [], [], {}
+    front, groups, aside, unknown = [], [], {}, {}
     for place, message in enumerate(messages):
         role = message.get("role") if isinstance(message, dict) else None
         if role == "user":
-            groups.append([place])
-        elif role in IN_FRONT and not groups:
-            front.append(place)
-        elif role in ("assistant", "tool") and groups:
+            groups.append([])
+        if groups:
             groups[-1].append(place)
+        if role in IN_FRONT and groups:
+            aside[place] = "a system message after the first user message"
         elif role in IN_FRONT:
-            odd[place] = (len(groups), "a system message after the first user message")
-        elif role in ("assistant", "tool"):
-            odd[place] = (0, f"role {role!r} before the first user message")
-        else:
-            odd[place] = (len(groups), f"role {role!r:.60} is unknown")
-    return front, groups, odd
+            front.append(place)
+        elif not groups:
+            aside[place] = f"role {role!r:.60} before the first user message"
+        elif role not in ("user", "assistant", "tool"):
+            unknown[place] = f"role {role!r:.60} is unknown"
+    return front, groups, aside, unknown
 
 
 def read_conversation(name, messages, every=False):
@@ -106,20 +106,17 @@ def read_conversation(name, messages, every=False):
     def lose(what, detail):
         losses.append({"what": what, "where": name, "detail": detail})
 
-    front, groups, odd = group_messages(messages)
-    spoiled = {}
-    for place, (group, why) in odd.items():
-        if group and "unknown" in why:  # whatever it was, the turn is not what happened without it
-            spoiled.setdefault(group, f"message {place + 1}: {why}")
-        else:
-            lose("message left out", f"message {place + 1}: {why}")
+    front, groups, aside, unknown = group_messages(messages)
+    for place, why in aside.items():
+        lose("message left out", f"message {place + 1}: {why}")
     questions = [number for number, group in enumerate(groups) if number and asks(messages[group[0]])]
     turns = {}
     for number, group in enumerate(groups[: questions[-1] if questions else 0], 1):
         try:
-            if number in spoiled:
-                raise MessageError(spoiled[number])
-            turns[number] = {"id": str(number), **turn_of([messages[place] for place in group])}
+            for place in group:
+                if place in unknown:
+                    raise MessageError(f"message {place + 1}: {unknown[place]}")
+            turns[number] = {"id": str(number), **turn_of([messages[place] for place in group if place not in aside])}
         except MessageError as error:
             lose("turn left out", f"turn {number}: {error}")
     cases, histories = [], {}
@@ -134,7 +131,7 @@ def read_conversation(name, messages, every=False):
                     "current": text_of(messages[groups[number][0]])}
             if problem := misfit([case["instructions"], case["current"]], [str], "text"):
                 raise MessageError(problem)
-            reply = reply_of([messages[place] for place in groups[number]])
+            reply = reply_of([messages[place] for place in groups[number] if place not in aside | unknown])
             cases.append({**case, "reply": reply} if reply else case)
             histories[history] = before
         except MessageError as error:

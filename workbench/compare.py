@@ -132,7 +132,7 @@ def read_allowed(path):
     value = read_json(path) if path else []
     entries = value.get("blocking") if isinstance(value, dict) else value
     if problem := misfit(entries, [ALLOWED], "the list"):
-        raise InputError(f"{path}: {problem}: wanted are change ({', '.join(CHANGES)}), strategy, case, fact (unless over "
+        raise InputError(f"{path}: {problem}: wanted: change ({', '.join(CHANGES)}), strategy, case, fact (unless over "
                          "budget), budget in a sweep, and the reason as why")
     as_named = {"fact": fact_name, "budget": str}
     return [{field: as_named.get(field, str)(value) for field, value in entry.items()} for entry in entries]
@@ -237,7 +237,7 @@ def main(argv=None):
     parser = make_parser(__doc__)
     parser.add_argument("recorded", type=Path, help="the report that evaluate.py gave before the change")
     parser.add_argument("fresh", type=Path, help="the report that it gives now")
-    parser.add_argument("--allow", type=Path, metavar="FILE", help="JSON list of changes allowed by name, each with why")
+    parser.add_argument("--allow", type=Path, metavar="FILE", help="JSON list of allowed changes, each with why")
     parser.add_argument("--pair", action="append", default=[], metavar="RECORDED=FRESH",
                         help="compare these two strategies instead of each with itself; may be repeated")
     parser.add_argument("--junit", type=Path, metavar="FILE", help="also write what was found as JUnit XML, for CI")

@@ -2,8 +2,8 @@
 
 A turn is a user message and the assistant's reply in one session, the session's date in front. A fact is a message
 marked `has_answer`; it is found when its turn is in the request. A question's sessions are put in the order of their
-dates, which the oracle file does not keep: rules that go by the newest turn depend on it. Questions of abstention (their
-id ends in _abs) are a kind of their own, and left out where nothing is marked. Does not use the answers.
+dates, which the oracle file does not keep: rules that go by the newest turn depend on it. Questions of abstention
+(their id ends in _abs) are a kind of their own, and left out where nothing is marked. Does not use the answers.
 """
 
 import re
@@ -18,7 +18,7 @@ EXCERPT = 200  # characters of a message that name it as a fact: enough to recog
 def import_longmemeval(value, where):
     """(histories, cases without a budget, losses) of the parsed file; every other question is held out.
 
-    Every question has a history of its own. losses: {"what", "where", "detail"} for each thing left out or put in order.
+    Every question has a history of its own. losses: {"what", "where", "detail"} for each thing left out or moved.
     """
     if not isinstance(value, list) or not value:
         raise InputError(f"{where}: not LongMemEval: a list of questions is wanted; use its file unchanged")
