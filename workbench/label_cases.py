@@ -23,6 +23,7 @@ from base.shown import columns, one_line
 from modelkit.retrieval import Bm25Index
 from modelkit.segments import split_sentences
 from selection.cases import check_requests, check_set, load_cases
+from selection.retrievers import best_first, then_newest
 from strategies import turn_messages
 from tokenizer import TokenizerError, counter
 from tokens.manifest import MANIFEST
@@ -58,19 +59,17 @@ ORDINAL = re.compile(r"(?i)\b(?:am|ab|im|vom|zum|zur|beim?|bis|seit|und|d(?:er|i
 
 
 def sentences(history):
-    """[{"text", "turns", "role"}]: the sentences of a history by their last place, each once, with the turns it is in.
+    """[{"text", "turns", "role"}]: each sentence of a history once, by its last place, as it stands in its messages.
 
-    Each is found by exact text in its message; the role is that of its last place.
+    turns  ids of the turns that hold it; role: who said it last
     """
-    places = {}
+    known = {}
     for turn in history:
         for message in turn_messages(turn):
-            for line in (message.get("content") or "").split("\n"):
-                for text in pieces(line):
-                    place = places.pop(text, {"text": text, "turns": []})
-                    turns = place["turns"] + [turn["id"]] * (turn["id"] not in place["turns"])
-                    places[text] = {**place, "turns": turns, "role": message["role"]}
-    return list(places.values())
+            for text in [text for line in message["content"].split("\n") for text in pieces(line)]:
+                turns = known.pop(text, {"turns": {}})["turns"] | {turn["id"]: True}
+                known[text] = {"text": text, "turns": turns, "role": message["role"]}
+    return [{**sentence, "turns": list(sentence["turns"])} for sentence in known.values()]
 
 
 def pieces(line):
@@ -87,10 +86,8 @@ def pieces(line):
 
 def candidates(known, words, fill=True):
     """At most CANDIDATES of the sentences `known`, by BM25 of `words`, best first; `fill`: then the newest others."""
-    scores = Bm25Index([sentence["text"] for sentence in known]).scores(words)
-    best = sorted((place for place, score in scores.items() if score > 0), key=lambda place: (-scores[place], -place))
-    others = [place for place in range(len(known) - 1, -1, -1) if place not in set(best)] if fill else []
-    return [known[place] for place in [*best, *others][:CANDIDATES]]
+    order = best_first(Bm25Index([sentence["text"] for sentence in known]).scores(words))
+    return [known[place] for place in (then_newest(order, len(known)) if fill else order)[:CANDIDATES]]
 
 
 def read_answer(text, shown, marks):
@@ -147,10 +144,10 @@ def label(case, history, ask, say):
         elif kind == "turn":
             show_turn(next(turn for turn in history if turn["id"] == value), say)
         elif kind == "search":
-            found = candidates(known, value, fill=False)
-            if not found:
+            with_words = candidates(known, value, fill=False)
+            if not with_words:
                 say("no sentence has such a word; the candidates stay")
-            shown = found or shown
+            shown = with_words or shown
             show(shown, say)
         else:
             chosen = {field: [fact for fact in facts if fact not in value] for field, facts in chosen.items()}
@@ -311,14 +308,16 @@ def main(argv=None):
         check_replaceable(args.out, own)
         if set_hash is None:
             lines.append({"set_sha256": file_hash(args.cases)})
-        done = {name: entry["labels"] for name, entry in entries.items()}
-        new = [case for case in value["cases"] if case["id"] not in done]
+        new = [case for case in value["cases"] if case["id"] not in entries]
+        names = {case["id"] for case in value["cases"]}
+        done = {name: entry["labels"] for name, entry in entries.items() if name in names}  # in the order of labelling
         for case in new:
             labels = earlier.get(key_of(case["current"], value["histories"][case["history"]]))
             if labels is not None:
                 keep(lines, case, labels, value, done)
         if args.labels:
-            print(f"{len(done) - len(entries)} of {len(new)} cases keep their labels of {args.labels}", file=sys.stderr)
+            kept = sum(case["id"] in done for case in new)
+            print(f"{kept} of {len(new)} cases keep their labels of {args.labels}", file=sys.stderr)
 
         def ask(prompt):
             try:

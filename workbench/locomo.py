@@ -7,8 +7,15 @@ Does not use the answers: about one in fifteen of the set's answer keys is wrong
 
 import re
 
+from base.shapes import NONE, Each, misfit
+
 from base.command import InputError
 
+UTTERANCE = {"dia_id": lambda name: re.fullmatch(r"\w+:\w+", str(name)), "speaker": str, "text": str,
+             "blip_caption?": (str, NONE)}
+CONVERSATION = Each((str, [UTTERANCE]), least=1)  # session_1, session_1_date_time and so on, and the two names
+SETS = [{"sample_id": str, "conversation": CONVERSATION,
+         "qa": [{"question": str, "evidence": [str], "category": int}]}]
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 INSTRUCTIONS = "Two people talk over many months. Answer the question from their conversation."
 LABEL = re.compile(r"D:?(\d+):(\d+)")  # as in D8:6, and in the malformed D:11:26, D30:05 and "D8:6; D9:17"
@@ -20,41 +27,38 @@ def import_locomo(value, where, size=2):
     losses  {"what", "where", "detail"} for each thing that was repaired or could not be imported
     The first half of the conversations is the development split, the rest is held out.
     """
-    if not isinstance(value, list) or not value:
-        raise InputError(f"{where}: not LoCoMo: a list of conversations is wanted; use its file locomo10.json")
+    problem = misfit(value, SETS, "the set") or (None if value else "the set is empty")
+    if problem:
+        raise InputError(f"{where}: not as LoCoMo writes it: {problem}; use its file locomo10.json unchanged")
     histories, cases, losses = {}, [], []
     for number, sample in enumerate(value):
-        try:
-            name = sample["sample_id"]
-            if name in histories:
-                raise InputError(f"{where}: the conversation {name!r} stands twice; remove one")
-            histories[name], utterances = read_turns(sample["conversation"], size)
-            split = "dev" if number < len(value) // 2 else "held_out"
-            for place, question in enumerate(sample["qa"]):
-                found, lost = read_question(question, f"{name}-{place}", utterances)
-                losses += lost
-                if found:
-                    cases.append({**found, "split": split, "history": name})
-        except (KeyError, TypeError, AttributeError, IndexError) as error:
-            raise InputError(
-                f"{where}: conversation {number}: not as LoCoMo writes it ({type(error).__name__}: {error}); "
-                "use its file locomo10.json unchanged") from None
+        name = sample["sample_id"]
+        if name in histories:
+            raise InputError(f"{where}: the conversation {name!r} stands twice in this LoCoMo; remove one")
+        histories[name], utterances = read_turns(sample["conversation"], size, f"{where}: conversation {name!r}")
+        split = "dev" if number < len(value) // 2 else "held_out"
+        for place, question in enumerate(sample["qa"]):
+            case, lost = read_question(question, f"{name}-{place}", utterances)
+            losses += lost
+            if case:
+                cases.append({**case, "split": split, "history": name})
     return histories, cases, losses
 
 
-def read_turns(conversation, size):
+def read_turns(conversation, size, where):
     """(turns, utterances) of a conversation; utterances: dialogue id -> (turn id, the text as it stands there)."""
     turns, utterances = [], {}
-    sessions = sorted(int(found[1]) for key in conversation if (found := re.fullmatch(r"session_(\d+)", key)))
+    sessions = sorted(int(key[8:]) for key in conversation if re.fullmatch(r"session_[0-9]+", key))
     for session in sessions:
-        said = conversation[f"session_{session}"]
-        date = conversation[f"session_{session}_date_time"]
+        said, date = (conversation.get(f"session_{session}{end}") for end in ("", "_date_time"))
+        if not isinstance(said, list) or not isinstance(date, str):
+            raise InputError(f"{where}: session {session} has no utterances or no date; use LoCoMo's file unchanged")
         for start in range(0, len(said), size):
             pair = said[start : start + size]
             lines = [show(utterance) for utterance in pair]
             first, *rest = [utterance["dia_id"] for utterance in pair]
             name = first + "".join("-" + other.split(":")[1] for other in rest[-1:])
-            utterances.update({one["dia_id"]: (name, line) for one, line in zip(pair, lines)})
+            utterances.update({utterance["dia_id"]: (name, line) for utterance, line in zip(pair, lines)})
             turns.append({"id": name, "session": str(session), "date": date, "user": f"[{date}] {lines[0]}",
                           "assistant": "\n".join(lines[1:])})
     return turns, utterances
@@ -63,8 +67,7 @@ def read_turns(conversation, size):
 def show(utterance):
     """An utterance as it stands in a turn: who, what, and the caption of a picture that came with it."""
     caption = utterance.get("blip_caption")
-    picture = f" [picture: {caption}]" if caption else ""
-    return f"{utterance['speaker']}: {utterance['text']}{picture}"
+    return f"{utterance['speaker']}: {utterance['text']}" + (f" [picture: {caption}]" if caption else "")
 
 
 def read_question(question, name, utterances):
@@ -75,7 +78,7 @@ def read_question(question, name, utterances):
             labels.append(label)
             continue
         repaired = [f"D{int(session)}:{int(place)}" for session, place in LABEL.findall(label)]
-        known = [one for one in repaired if one in utterances]
+        known = [known_label for known_label in repaired if known_label in utterances]
         labels += known
         what = "label repaired" if known and known == repaired else "label left out"
         losses.append({"what": what, "where": name, "detail": f"{label!r} read as {', '.join(known) or 'nothing'}"})

@@ -8,9 +8,13 @@ dates, which the oracle file does not keep: rules that go by the newest turn dep
 
 import re
 
+from base.shapes import misfit
+
 from base.command import InputError
 
 INSTRUCTIONS = "You are a helpful assistant. Answer the user's question from the earlier conversations."
+QUESTIONS = [{"question_id": str, "question_type": str, "question": str, "question_date": str, "haystack_dates": [str],
+              "haystack_sessions": [[{"role": str, "content": str}]]}]
 DATE = re.compile(r"\d{4}/\d{2}/\d{2} \(\w{3}\) \d{2}:\d{2}")  # as in 2023/05/20 (Sat) 02:21: in order as text
 EXCERPT = 200  # characters of a message that name it as a fact: enough to recognise it, its turn is what is found
 
@@ -20,46 +24,38 @@ def import_longmemeval(value, where):
 
     Every question has a history of its own. losses: {"what", "where", "detail"} for each thing left out or moved.
     """
-    if not isinstance(value, list) or not value:
-        raise InputError(f"{where}: not LongMemEval: a list of questions is wanted; use its file unchanged")
+    problem = misfit(value, QUESTIONS, "the set") or (None if value else "the set is empty")
+    if problem:
+        raise InputError(f"{where}: not as LongMemEval writes it: {problem}; use its file unchanged")
     histories, cases, losses, late = {}, [], [], []
     for number, question in enumerate(value):
-        try:
-            name = question["question_id"]
-            if name in histories:
-                raise InputError(f"{where}: the question {name!r} stands twice; remove one")
-            sessions, moved = in_order(question, name, losses)
-            late += [moved] if moved else []
-            histories[name], facts, lost = read_history(sessions, name)
-            kind = question["question_type"]
-            if name.endswith("_abs") or kind.endswith("_abs"):
-                kind = "abstention"
-            case = {"id": name, "split": "held_out" if number % 2 else "dev", "kind": kind,
-                    "instructions": INSTRUCTIONS, "current": f"[{question['question_date']}] {question['question']}",
-                    "history": name, "required": facts, "stale": []}
-        except (KeyError, TypeError, AttributeError) as error:
-            raise InputError(
-                f"{where}: question {number}: not as LongMemEval writes it ({type(error).__name__}: {error}); "
-                "use its file unchanged") from None
+        name, kind = question["question_id"], question["question_type"]
+        if name in histories:
+            raise InputError(f"{where}: the question {name!r} stands twice; remove one")
+        if len(question["haystack_dates"]) != len(question["haystack_sessions"]):
+            raise InputError(f"{where}: question {name!r}: not a date for each session; use the file unchanged")
+        sessions, moved = in_order(question["haystack_dates"], question["haystack_sessions"], name, losses)
+        late += [moved] if moved else []
+        histories[name], facts, lost = read_history(sessions, name)
         losses += lost
+        if name.endswith("_abs") or kind.endswith("_abs"):
+            kind = "abstention"
         if facts:
-            cases.append(case)
-            continue
-        what = "abstention left out" if kind == "abstention" else "question left out"
-        losses.append({"what": what, "where": name, "detail": "no message is marked as holding the answer"})
+            cases.append({"id": name, "split": "held_out" if number % 2 else "dev", "kind": kind,
+                          "instructions": INSTRUCTIONS, "history": name, "required": facts, "stale": [],
+                          "current": f"[{question['question_date']}] {question['question']}"})
+        else:
+            what = "abstention left out" if kind == "abstention" else "question left out"
+            losses.append({"what": what, "where": name, "detail": "no message is marked as holding the answer"})
     if late:
         detail = f"{sum(late)} sessions of {len(late)} of the {len(value)} questions stood behind a later one"
         losses.append({"what": "sessions put in the order of their dates", "where": str(where), "detail": detail})
     return histories, cases, losses
 
 
-def in_order(question, name, losses):
+def in_order(dates, sessions, name, losses):
     """([(number in the file, date, session)] by date, equal dates as they stand; how many stood behind a later one)."""
-    dates = question["haystack_dates"]
-    if len(dates) != len(question["haystack_sessions"]):
-        raise InputError(
-            f"question {name!r}: {len(dates)} dates for another number of sessions; use the file unchanged")
-    sessions = list(zip(range(1, len(dates) + 1), dates, question["haystack_sessions"]))
+    sessions = list(zip(range(1, len(dates) + 1), dates, sessions))
     if not all(map(DATE.fullmatch, dates)):
         unread = next(date for date in dates if not DATE.fullmatch(date))
         losses.append({"what": "order of the file kept", "where": name, "detail": f"the date {unread!r} is not read"})
