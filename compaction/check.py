@@ -97,7 +97,7 @@ def measured(what, setting, extractive):
         contexts, left_out, sha256 = read_contexts(what, fixtures, counter.count)
         about = {"name": what.name, "extractive": extractive, "sha256": sha256}
     else:
-        about = find_compactor(what, setting["model"])
+        about = find_compactor(what, setting["model"], setting["manifest"])
         function = about.pop("function")
         contexts = [context
                     for fixture in progress(fixtures, desc=what, unit="conversation")

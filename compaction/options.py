@@ -6,12 +6,11 @@ Does not call what it finds.
 from pathlib import Path
 
 import tokenizer
-from base.own_code import code_hash, load_function
-from strategies import available
-
 from base.command import InputError
+from base.own_code import code_hash, load_function
 from compaction import compactors
 from compaction.fixtures.form import SHIPPED
+from strategies import available
 
 BUILT_IN = {"recent": compactors.recent, "notes": compactors.notes, "ledger": compactors.ledger}
 
@@ -56,10 +55,11 @@ def budget_of(args):
 
 def add_judge(parser):
     """The options that say who judges what text cannot tell."""
-    parser.add_argument("--judge", metavar="NAME", help="module:function of a judge, or the file of a model block")
+    parser.add_argument("--judge", metavar="NAME",
+                        help="human, your own function (FILE.py:NAME, module:function) or the file of a model block")
     parser.add_argument(
         "--verdicts", type=Path, metavar="FILE", help="recorded verdicts (JSON lines): read, and with --judge added to")
-    parser.add_argument("--card", type=Path, metavar="FILE", help="the judge's card, as judge/__main__.py prints it")
+    parser.add_argument("--card", type=Path, metavar="FILE", help="the judge's card, as compaction.judge prints it")
 
 
 def judge_of(args):
@@ -68,17 +68,17 @@ def judge_of(args):
         if args.card:
             raise InputError(f"{args.card}: a card says nothing without its judge; name --judge or --verdicts too")
         return None
-    from compaction.judge.asking import recorded_judge  # here, since judge.py finds functions with this file
+    from compaction.judge.asking import recorded_judge  # here, since most runs do without a model
 
-    return recorded_judge(args.judge, args.verdicts, args.card)
+    return recorded_judge(args.judge, args.verdicts, args.card, args.tokenizer)
 
 
-def find_compactor(name, model_file=None):
+def find_compactor(name, model_file=None, manifest=None):
     """{"name", "function", "extractive", "sha256"} for a built-in name, "summary" or module:function."""
     if name == "summary":
         from compaction.summary import summariser  # here, since it needs a model that most runs do without
 
-        return {"name": name, **summariser(model_file)}
+        return {"name": name, **summariser(model_file, manifest)}
     function = (
         BUILT_IN[name] if name in BUILT_IN else load_function(name, f"one of {', '.join([*BUILT_IN, 'summary'])}"))
     return {"name": name, "function": function, "extractive": bool(getattr(function, "extractive", False)),

@@ -8,31 +8,26 @@ earlier summary said. The summary stands in front as a system message, escaped a
 """
 
 import random
-
-from base.own_code import code_hash
-from modelkit.prompts import build_prompt, fence
-from strategies import available, escape, render, take
+from functools import partial
 
 from base.command import InputError
+from base.own_code import code_hash
 from compaction.compactors import as_case
 from compaction.fixtures.items import context_text, question_key
-from compaction.judge.model import pinned_model
+from compaction.judge.model import answer_text, pinned_model
+from modelkit.prompts import build_prompt, fence
+from strategies import available, escape, render, take
 
 HEADER = "Summary of the earlier conversation, written by a model. It reports what was said; it gives no instructions."
 RECENT_SHARE = 0.5
 ANSWER_TOKENS = 512
 
 
-def summariser(model_file):
+def summariser(model_file, manifest=None):
     """{"function", "extractive", "sha256", "model"} of the summary compactor behind a pinned model."""
-    model = pinned_model(model_file)
-
-    def ask(prompt):
-        entry = model["ask"]([{"role": "user", "content": prompt}], num_predict=ANSWER_TOKENS)
-        return entry["answer"] if entry else ""
-
-    return {"function": make_summary(ask), "extractive": False, "sha256": code_hash(summariser),
-            "model": model["identity"]}
+    model = pinned_model(model_file, manifest)
+    return {"function": make_summary(partial(answer_text, model, num_predict=ANSWER_TOKENS)), "extractive": False,
+            "sha256": code_hash(summariser), "model": model["identity"]}
 
 
 def make_summary(ask):

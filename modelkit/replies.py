@@ -14,6 +14,7 @@ import json
 import re
 
 from base.command import parse_json
+from base.shown import one_line
 from modelkit.braces import STRING, candidates, ends_surely, with_places
 
 _COMMAS = re.compile(rf"{STRING}|'(?:[^'\\]++|\\.?)*+'?|[\[{{,:]\s*+,|(,)(?=\s*+[}}\]])", re.DOTALL)
@@ -29,6 +30,7 @@ _FENCE_LINE = re.compile(r" {0,3}(?:`{3,}+|~{3,}+)\s*[\w.+#-]*\s*")
 _NO_OBJECT = "no complete JSON object in the reply"
 _NOT_REPAIRED = "found an object but could not repair it"
 _UNUSABLE = "the reply contained no usable JSON object"
+LONGEST = 200  # characters of a problem that a retry quotes
 _CUT = "the reply was cut off before its object ended (truncated); raise the output allowance"
 _TYPES = {kind.__name__: kind for kind in (str, int, float, bool, list, dict)}
 
@@ -209,8 +211,9 @@ def ask_for_object(model, base_prompt, validate, max_attempts=3):
     """(object, history), the object None where no reply was valid within `max_attempts`.
 
     model(prompt) -> reply text; validate(obj) -> problems (the caller's; `validate` above with its schema bound does).
-    A rejected reply is asked for again with its problems quoted under PROBLEMS TO FIX. history holds {"attempt",
-    "problems"} for each reply. A truncated one ends the loop: only a larger output allowance helps.
+    A rejected reply is asked for again with its problems quoted under PROBLEMS TO FIX, each on one line, since a
+    problem may quote what the model said. history holds {"attempt", "problems"} for each reply. A truncated one ends
+    the loop: only a larger output allowance helps.
     """
     if type(max_attempts) is not int or max_attempts < 1:
         raise ValueError(f"max_attempts must be a whole number, 1 or more, got {max_attempts!r}")
@@ -226,5 +229,6 @@ def ask_for_object(model, base_prompt, validate, max_attempts=3):
             return obj, history
         if obj is None and diagnosis == "truncated":
             break
-        prompt = "\n".join([base_prompt, "", "PROBLEMS TO FIX:", *(f"- {problem}" for problem in problems)])
+        quoted = [f"- {one_line(problem, LONGEST)}" for problem in problems]
+        prompt = "\n".join([base_prompt, "", "PROBLEMS TO FIX:", *quoted])
     return None, history

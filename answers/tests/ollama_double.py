@@ -34,6 +34,8 @@ def stand_in_count(messages, tools=None):
 class OllamaDouble:
     """The server, running from `with` on. `requests` holds (path, body) of all that came, `chats` the chat bodies."""
 
+    text = None  # what every answer says, where it is not made from the request
+
     def __init__(self, fault=None, count=stand_in_count, before_reply=None):
         """`before_reply(number, stage)` is called at the stages "asked", "half" and "said" of each chat."""
         self.fault, self.count = fault or (lambda number, body: None), count
@@ -216,7 +218,7 @@ class Handler(BaseHTTPRequestHandler):
         """(parts of the stream, the last line) for one request."""
         options, allowance = body["options"], body["options"]["num_predict"]
         asked = json.dumps([body["messages"], options], sort_keys=True)
-        text = f"Answer {hashlib.sha256(asked.encode()).hexdigest()[:12]} of the double."
+        text = self.double.text or f"Answer {hashlib.sha256(asked.encode()).hexdigest()[:12]} of the double."
         text = {"empty": "", "surrogate": "half a pair: \ud83d", "blank": " \n",
                 "think_text": f"<|channel>thought\nHm<channel|>{text}"}.get(fault, text)
         parts = [{"message": {"role": "assistant", "content": piece}} for piece in (text[:9], text[9:])]

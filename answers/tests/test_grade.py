@@ -92,8 +92,8 @@ class Speed(unittest.TestCase):
     """Work is counted and not timed: a text as long as is graded, of the shapes that made careless rules quadratic."""
 
     def test_long_answers_are_read_in_linear_work(self):
-        for shape in ("3. ", "three or ", "not ", "was three, now ", "* ", "~", "1,000,", "RabbitMQ. ", "a_", "\n-", " or 5",
-                      "-3", "1/3 ", "three-", "between 3 and "):
+        for shape in ("3. ", "three or ", "not ", "was three, now ", "* ", "~", "1,000,", "RabbitMQ. ", "a_", "\n-",
+                      " or 5", "-3", "1/3 ", "three-", "between 3 and "):
             looks = []
             for size in (MAX_GRADED_CHARS // 2, MAX_GRADED_CHARS):
                 claims.is_claimed.cache_clear()

@@ -11,20 +11,24 @@ verdicts  JSON lines {"key", "judge", "verdict", "answer", "problems"}: key is t
           context that changed has another key and so no verdict.
 """
 
-import hashlib
 import json
 import random
+import re
 from functools import partial
 from pathlib import Path
 
+from answers.reply import THINKING
+from base.command import InputError, read_json, sha256
 from base.lines import append_line, read_lines
 from base.own_code import call_own, code_hash, load_function
-from modelkit.prompts import build_prompt, fence
-from modelkit.replies import ask_for_object, validate
-
-from base.command import InputError, read_json
+from base.shapes import NONE, misfit
+from base.shown import one_line
 from compaction.fixtures.items import JUDGED, question_key
-from compaction.judge.model import pinned_model
+from compaction.judge.human import human_judge
+from compaction.judge.model import NoAnswer, answer_text, pinned_model
+from modelkit.braces import with_places
+from modelkit.prompts import build_prompt, fence
+from modelkit.replies import ask_for_object, parse_reply, validate
 
 ROLE = "You check whether a record of a conversation still answers a question."
 TASK = """Answer the question from the record alone, then compare your answer with the right answer.
@@ -38,12 +42,16 @@ CONSTRAINTS = (
     "absent: the record does not answer the question, or only vaguely.",
     "A hedge, a condition or an open point that became an approval or a decision is contradicted.",
     "Do not use what you know from elsewhere, and do not guess.")
-OUTPUT = ('One JSON object and nothing else: {"answer": "your answer from the record, in one sentence", "verdict": '
+BEGUN = re.compile(r"\{\s*[\"']")  # an object, cut off where its end is not there
+FORM = "your answer from the record, in one sentence"
+OUTPUT = ('One JSON object and nothing else: {"answer": "' + FORM + '", "verdict": '
           '"supported" or "absent" or "contradicted"}')
 SCHEMA = {"answer": {"type": str, "required": True}, "verdict": {"type": str, "required": True, "one_of": list(JUDGED)}}
 ATTEMPTS = 3
 ANSWER_TOKENS = 256
-FIELDS = ("key", "judge", "verdict", "answer", "problems")  # of a recorded verdict
+LINE = {"key": lambda key: isinstance(key, str) and len(key) == 64, "judge": object, "answer": object,
+        "verdict": lambda verdict: verdict is None or verdict in JUDGED, "problems": list}  # of a recorded verdict
+CARD = {"judge": object, "kappa": (float, NONE), "agreement": {"right": int, "judged": int, "unjudged": int}}
 
 
 def judge_prompt(question):
@@ -54,39 +62,76 @@ def judge_prompt(question):
     return build_prompt(ROLE, task, constraints, OUTPUT, context=fenced), tag
 
 
-def one_line(text):
-    """A text on one line, so that it cannot look like a block of the prompt."""
-    return " ".join(text.split())
-
-
 def make_judge(ask, identity):
     """A judge from `ask` (prompt -> text). Three attempts at most; a reply that stays unreadable is no verdict."""
 
     def judge(question):
         prompt, _ = judge_prompt(question)
-        found, history = ask_for_object(ask, prompt, lambda reply: validate(reply, SCHEMA), ATTEMPTS)
-        problems = [problem for attempt in history for problem in attempt["problems"]]
-        found = found or {"verdict": None, "answer": None}
-        return {"verdict": found["verdict"], "answer": found["answer"], "problems": problems}
+        none = {"verdict": None, "answer": None}
+        try:
+            reply, history = ask_for_object(
+                lambda prompt: own_verdict(ask(prompt), question["context"]), prompt, problems_of, ATTEMPTS)
+        except NoAnswer as error:
+            return {**none, "problems": [str(error)]}
+        return {**(reply or none), "problems": [problem for attempt in history for problem in attempt["problems"]]}
 
     judge.identity = identity
     return judge
 
 
-def model_judge(path):
+def problems_of(reply):
+    """What is wrong with an object as a verdict, in plain English."""
+    problems = validate(reply, SCHEMA)
+    return problems or ["answer repeats the form; give your own"] * (reply["answer"].strip().lower() == FORM)
+
+
+def own_verdict(reply, context):
+    """The part of a reply that holds its verdict, for ask_for_object to read.
+
+    Not what stands in its thinking, nor an object that it quotes from the context; two whole verdicts that differ are
+    written as one that is none: "... supported ... absent ..." -> '{"answer": "-", "verdict": "absent and supported"}'.
+    """
+    reply = without_thinking(reply)
+    cut = next((start for start, end, _ in with_places(reply) if end is None and BEGUN.match(reply, start)), None)
+    if cut is not None:
+        return reply[cut:]
+    quoted = [verdict for _, verdict in whole_verdicts(context)]
+    own = [(text, verdict) for text, verdict in whole_verdicts(reply) if verdict not in quoted]
+    verdicts = sorted({verdict["verdict"] for _, verdict in own})
+    if len(verdicts) > 1:
+        return json.dumps({"answer": "-", "verdict": " and ".join(verdicts)})
+    if own:
+        return own[-1][0]
+    return "" if any(verdict in quoted for _, verdict in whole_verdicts(reply)) else reply
+
+
+def without_thinking(reply):
+    """What stands behind the last mark of thinking; "" where that mark only opens it."""
+    marks = list(THINKING.finditer(reply))
+    if not marks:
+        return reply
+    answer, mark = reply[marks[-1].end() :], marks[-1][0].lower()
+    closes = "/" in mark or "end" in mark or mark.startswith("<channel|") or answer.lstrip().lower().startswith("final")
+    return answer if closes else ""
+
+
+def whole_verdicts(text):
+    """[(text, object), ...] of the objects in a text that are verdicts, parts of lists and objects left out."""
+    found = [(text[start:end], parse_reply(text[start:end])[0])
+             for start, end, is_part in with_places(text) if end is not None and not is_part]
+    return [(part, value) for part, value in found if value and not problems_of(value)]
+
+
+def model_judge(path, manifest=None):
     """The judge behind the model block in a file; the prompt's hash is part of its identity."""
-    model = pinned_model(path)
-
-    def ask(prompt):
-        entry = model["ask"]([{"role": "user", "content": prompt}], num_predict=ANSWER_TOKENS)
-        return entry["answer"] if entry else ""
-
-    return make_judge(ask, model["identity"] | {"prompt_sha256": prompt_hash()})
+    model = pinned_model(path, manifest)
+    return make_judge(partial(answer_text, model, num_predict=ANSWER_TOKENS),
+                      model["identity"] | {"prompt_sha256": prompt_hash()})
 
 
 def prompt_hash():
     """SHA-256 of the fixed words of the prompt: a judge that is asked otherwise is another judge."""
-    return hashlib.sha256(json.dumps([ROLE, TASK, CONSTRAINTS, OUTPUT]).encode("utf-8")).hexdigest()
+    return sha256(json.dumps([ROLE, TASK, CONSTRAINTS, OUTPUT]))
 
 
 class RecordedJudge:
@@ -116,36 +161,39 @@ class RecordedJudge:
         return {"identity": self.identity, "card": self.card}
 
 
-def recorded_judge(name=None, path=None, card_path=None):
+def recorded_judge(name=None, path=None, card_path=None, manifest=None):
     """The judge that a command's options name: one to ask, recorded verdicts, or both; InputError where they differ."""
-    ask = find_judge(name) if name else None
+    if name == "human" and not path:
+        raise InputError("--judge human: give --verdicts FILE too, where what the person says is kept")
+    ask = find_judge(name, manifest) if name else None
     lines = read_verdicts(path) if path and Path(path).exists() else []
     if ask:
         identity = ask.identity
     elif not lines:
         raise InputError(f"{path}: holds no recorded verdict; name a --judge to record some")
     else:
-        identities = list({json.dumps(line["judge"], sort_keys=True): line["judge"] for line in lines}.values())
+        identities = {json.dumps(line["judge"], sort_keys=True): line["judge"] for line in lines}
         if len(identities) > 1:
             raise InputError(f"{path}: holds verdicts of {len(identities)} judges; keep one judge to a file")
-        identity = identities[0]
+        identity = lines[0]["judge"]
     known = {line["key"]: line for line in lines if line["judge"] == identity}
     return RecordedJudge(identity, known, ask, partial(append_line, path) if ask and path else None,
                          read_card(card_path, identity) if card_path else "unmeasured")
 
 
-def find_judge(name):
-    """The judge that a module:function or the file of a model block names; it has an `identity`."""
-    if ":" in name and not Path(name).exists():
-        function = load_function(name, "the file of a model block")
-        identity = getattr(function, "identity", None) or {"function": name, "sha256": code_hash(function)}
+def find_judge(name, manifest=None):
+    """The judge that "human", a user's function or the file of a model block names; it has an `identity`."""
+    if name == "human":
+        return human_judge()
+    if ":" not in name or Path(name).exists():
+        return model_judge(name, manifest)
+    function = load_function(name, "human, the file of a model block")
 
-        def ask(question):
-            return call_own(function, f"{name}: asked {question['probe']!r}", question)
+    def ask(question):
+        return call_own(function, f"{name}: asked {question['probe']!r}", question)
 
-        ask.identity = identity
-        return ask
-    return model_judge(name)
+    ask.identity = getattr(function, "identity", None) or {"function": name, "sha256": code_hash(function)}
+    return ask
 
 
 def read_verdicts(path):
@@ -153,30 +201,21 @@ def read_verdicts(path):
 
     A last line that was cut off while it was written is no verdict: its question is asked again.
     """
-    found = []
-    for number, line in read_lines(path):
-        place = f"{path}: line {number}"
-        if not isinstance(line, dict) or set(line) != set(FIELDS):
-            raise InputError(f"{place}: is no object with {', '.join(FIELDS)}; remove or correct it")
-        if line["verdict"] is not None and line["verdict"] not in JUDGED:
-            raise InputError(f"{place}: verdict is {line['verdict']!r}; use {', '.join(JUDGED)} or null")
-        if not isinstance(line["key"], str) or len(line["key"]) != 64:
-            raise InputError(f"{place}: key is no SHA-256; record the verdict again")
-        found.append(line)
-    return found
+    lines = read_lines(path)
+    for number, line in lines:
+        problem = misfit(line, LINE, "it")
+        if not problem and set(line) > set(LINE):
+            problem = f"it has the field {min(set(line) - set(LINE))!r}"
+        if problem:
+            raise InputError(f"{path}: line {number}: {problem}, so no recorded verdict; remove or correct it")
+    return [line for _, line in lines]
 
 
 def read_card(path, identity):
     """The card in a file, as judge/__main__.py prints it, if it is this judge's; InputError otherwise."""
     card = read_json(path)
-    try:
-        counts = [card["agreement"][field] for field in ("right", "judged", "unjudged")]
-        kappa_reads = type(card["kappa"]) in (float, type(None))
-        whole = {type(one) for one in counts} == {int} and kappa_reads and "judge" in card
-    except (KeyError, TypeError):
-        whole = False
-    if not whole:
-        raise InputError(f"{path}: is no card; make one with judge/__main__.py")
+    if problem := misfit(card, CARD, "it"):
+        raise InputError(f"{path}: is no card: {problem}; make one with python -m compaction.judge")
     if card["judge"] != identity:
         raise InputError(f"{path}: is the card of {card['judge']!r}, not of {identity!r}; measure this judge")
     return card
@@ -186,7 +225,11 @@ def judge_quality(card):
     """What stands beside each judged row: how good its judge was measured to be."""
     if card == "unmeasured":
         return "unmeasured judge"
-    kappa = "undefined" if card["kappa"] is None else f"{card['kappa']:.2f}"
-    found = card["agreement"]
-    unread = f", {found['unjudged']} unread" if found["unjudged"] else ""
-    return f"judge agrees on {found['right']} of {found['judged']}{unread}, kappa {kappa}"
+    figures = card["agreement"]
+    unread = f", {figures['unjudged']} unread" if figures["unjudged"] else ""
+    return f"judge agrees on {figures['right']} of {figures['judged']}{unread}, kappa {kappa_text(card)}"
+
+
+def kappa_text(card):
+    """Cohen's kappa of a card for a person."""
+    return "undefined" if card["kappa"] is None else f"{card['kappa']:.2f}"

@@ -1,62 +1,79 @@
 """Ask a pinned model, greedily, with a window that is as large as the question needs.
 
-Does not choose what is asked or read what comes back.
-
 The model is the block of a file (`python answer_model.py pin TAG` prints one). Temperature is 0 whatever the block
-says, the seed is its first; both stand in `identity`, which is what a record says of who answered.
+says, the seed is its first; both stand in `identity`, which is what a record says of who answered. What recording
+refuses is refused here: a prompt that the server counts otherwise than we do ends the run; a reply that broke, was
+cut by length, holds thinking or nothing is {"seed", "incomplete": kind}, and never an answer.
+
+Does not choose what is asked or read what comes back.
 """
 
-import hashlib
 from pathlib import Path
 
+from answers.recording import entry_misfit
+from answers.reply import incomplete_kind
+from base.command import InputError, dump, sha256
 from base.lines import append_line, read_lines
-
-from base.command import InputError, dump
+from base.shapes import misfit
 
 GREEDY = {"temperature": 0.0}
 STEP = 256  # a server rounds its window up to this
+KEPT = {"request": str, "reply": dict}
 
 
-def pinned_model(path):
-    """{"ask", "identity"} for the model block in a file.
+class NoAnswer(InputError):
+    """What a model replied is no whole answer."""
 
-    ask(messages, tools=(), num_predict=512) -> the entry of answer_model.AnswerModel.answer, or None for a reply that
-    is no answer. InputError where no file is named or the server does not hold the pinned build.
+
+def pinned_model(path, manifest=None):
+    """{"ask", "identity"} for the model block in a file, counted by the tokenizer of a manifest (default: shipped).
+
+    ask(messages, tools=(), num_predict=512) -> an entry (answers/recording.py); a call of a tool needs no text.
+    InputError where no file is named or the server does not hold the pinned build.
     """
     if path is None:
         raise InputError("no model is named; give --model FILE (python answer_model.py pin TAG prints a model block)")
     import tokenizer
     from answer_model import AnswerModel, read_model
-    from answers.exchange import BrokenReply
 
     block = read_model(path)
-    model, count, seed = AnswerModel(block), tokenizer.counter().count, block["seeds"][0]
+    counter = tokenizer.counter(manifest) if manifest else tokenizer.counter()
+    model, seed = AnswerModel(block), block["seeds"][0]
     identity = {"model": block["ollama_tag"], "digest": block.get("ollama_digest"),
                 "version": model.identity["version"], "options": block["options"] | GREEDY, "seed": seed}
 
     def ask(messages, tools=(), num_predict=512):
-        needed = count(messages, list(tools) or None) + num_predict
-        try:
-            return model.answer(
-                messages, tools, num_ctx=-(-needed // STEP) * STEP, num_predict=num_predict, seed=seed, options=GREEDY)
-        except BrokenReply:
-            return None
+        tokens = counter.full(messages, list(tools) or None)
+        window = -(-(tokens + num_predict) // STEP) * STEP
+        body = model.body(messages, tools, num_ctx=window, num_predict=num_predict, seed=seed, options=GREEDY)
+        entry = model.ask_whole(body, seed, tokens, f"{path}: a question of {tokens} tokens")
+        kind = incomplete_kind(entry)
+        if kind == "empty_text" and entry["tool_calls"]:
+            kind = None
+        return {"seed": seed, "incomplete": kind} if kind else entry
 
     return {"ask": ask, "identity": identity}
 
 
+def answer_text(model, prompt, num_predict):
+    """The text of a whole answer of a pinned model to one prompt, or NoAnswer that names what came instead."""
+    entry = model["ask"]([{"role": "user", "content": prompt}], num_predict=num_predict)
+    kind = entry.get("incomplete") or (None if entry["answer"].strip() else "tool_call")
+    if kind:
+        raise NoAnswer(f"the model gave no whole answer: {kind}; raise its answer's allowance or use another model")
+    return entry["answer"]
+
+
 def kept(ask, identity, path):
     """`ask` with each reply kept in a file of JSON lines as it comes; one that stands there is not asked again."""
-    path, known = Path(path), {}
-    if path.exists():
-        for number, line in read_lines(path):
-            if not isinstance(line, dict) or set(line) != {"request", "reply"}:
-                raise InputError(f"{path}: line {number} is no kept reply; name another file")
-            known[line["request"]] = line["reply"]
+    known = {}
+    for number, line in read_lines(path) if Path(path).exists() else ():
+        if problem := misfit(line, KEPT, "it") or entry_misfit(line["reply"], "its reply"):
+            raise InputError(f"{path}: line {number}: {problem}, so no kept reply; name another file")
+        known[line["request"]] = line["reply"]
 
     def asked(messages, tools=(), num_predict=512):
-        request = [identity, list(messages), list(tools), num_predict]
-        key = hashlib.sha256(dump(request).encode("utf-8", "surrogatepass")).hexdigest()
+        key = sha256(dump([identity, list(messages), list(tools), num_predict]))
         if key not in known:
             known[key] = ask(messages, tools, num_predict)
             append_line(path, {"request": key, "reply": known[key]})

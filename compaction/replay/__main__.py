@@ -1,7 +1,8 @@
 """Run each conversation on twice, with and without compaction, and compare what the agent then does.
 
 Run:  python -m compaction.replay --compactor notes --agent compaction.tests.doubles:shipped_forgetful_agent
-      python -m compaction.replay --compactor notes --model model.local.json --window 32768 --keep replies.jsonl
+      python -m compaction.replay --compactor notes --model model.local.json --window 32768 --keep replies.local.jsonl
+
 Both runs start from the same prefix, at the last compaction, with the same seed and temperature 0: the next user turns
 and then each item's probe. A conversation whose full history does not fit --window has no reference run: its recorded
 and accepted trace stands in, and passes every check.
@@ -11,25 +12,24 @@ pair     lost: the reference passes and the compacted run fails; gained: the oth
          outcome is counted apart. A conversation passes when all its items do.
 """
 
-import argparse
 import sys
 from pathlib import Path
 
-import tokenizer
+from base.command import InputError, dump, make_parser, progress, run_command
 from base.own_code import call_own, code_hash, load_function
+from base.shown import one_line
 from base.stats import mcnemar
-from strategies import available, turn_messages
-
-from base.command import InputError, dump, progress, run_command
 from compaction.check import refuse_control_tokens, refuse_too_few
 from compaction.fixtures.form import load_fixtures
 from compaction.fixtures.items import RETAINED, UNKNOWN
 from compaction.growth import BUDGET, KEEP_SHARE, grow
 from compaction.judge.asking import judge_quality
 from compaction.judge.model import kept, pinned_model
-from compaction.options import add_budget, add_fixtures, add_judge, budget_of, find_compactor, judge_of
+from compaction.options import (add_budget, add_fixtures, add_judge, add_tokenizer, budget_of, counter_of,
+                                find_compactor, judge_of)
 from compaction.replay.agent import go_on, model_agent, recorded_run
 from compaction.result_file import fixtures_hash
+from strategies import available, turn_messages
 
 
 def replay(fixture, context, agent, judge, count, room, steps=1):
@@ -44,11 +44,15 @@ def replay(fixture, context, agent, judge, count, room, steps=1):
     full = [*before, {"role": "user", "content": fixture["history"][turn - 1]["user"]}]
     fits = count(full) <= room
     reference = go_on(full, later, items, fixture, agent, judge) if fits else recorded_run(fixture, turn, steps, items)
-    compacted = go_on(context["messages"], later, items, fixture, agent, judge)
+    if context.get("failed"):  # above the model's window: no request can hold it
+        compacted = {"calls": [], "answers": [], "checks": {item["id"]: "opaque" for item in items}, "probe_calls": {}}
+    else:
+        compacted = go_on(context["messages"], later, items, fixture, agent, judge)
     pairs = {item["id"]: pair(reference["checks"][item["id"]], compacted["checks"][item["id"]]) for item in items}
     return {"conversation_id": fixture["conversation_id"],
             "turn": turn,
             "reference": "run" if fits else "accepted trace",
+            "failed": bool(context.get("failed")),
             "outcome": pair(whole(reference["checks"]), whole(compacted["checks"])),
             "pairs": pairs,
             "calls_differ": reference["calls"] != compacted["calls"]
@@ -77,7 +81,7 @@ def summarize(rows):
     items = [one for row in rows for one in row["pairs"].values()]
     return {"references": {"run": sum(row["reference"] == "run" for row in rows),
                            "accepted_trace": sum(row["reference"] == "accepted trace" for row in rows)},
-            "conversations": counted(outcomes), "items": counted(items),
+            "failed": sum(row["failed"] for row in rows), "conversations": counted(outcomes), "items": counted(items),
             "calls_differ": sum(row["calls_differ"] for row in rows),
             "to_read": [
                 {"conversation_id": row["conversation_id"], "outcome": row["outcome"],
@@ -95,20 +99,21 @@ def counted(outcomes):
 
 def table(report):
     """The result for a person."""
-    found, lines = report["summary"], []
-    lines.append(f"{report['compactor']['name']}: {len(report['rows'])} conversations; references: "
-                 f"{found['references']['run']} run, {found['references']['accepted_trace']} from the accepted trace")
+    summary = report["summary"]
+    lines = [f"{one_line(report['compactor']['name'], 60)}: {len(report['rows'])} conversations; references: "
+             f"{summary['references']['run']} run, {summary['references']['accepted_trace']} from the accepted trace"]
+    if summary["failed"]:
+        lines.append(f"{summary['failed']} conversations did not fit the window after compaction: unknown, not run")
     for name in ("conversations", "items"):
-        one = found[name]
-        lines.append(f"{name}: {one['lost']} lost, {one['gained']} gained of {one['pairs']} pairs ({one['unknown']} "
-                     f"unknown), exact McNemar p = {one['p']:.3g}")
+        counts = summary[name]
+        lines.append(f"{name}: {counts['lost']} lost, {counts['gained']} gained of {counts['pairs']} pairs "
+                     f"({counts['unknown']} unknown), exact McNemar p = {counts['p']:.3g}")
     if report["judge"]:
         lines.append(f"judge: {judge_quality(report['judge']['card'])}")
-    lines.append(f"tool calls differ in {found['calls_differ']} conversations")
-    lines += [f"read {one['conversation_id']}: lost {', '.join(one['lost']) or 'none'}; gained "
-              f"{', '.join(one['gained']) or 'none'}"
-              for one in found["to_read"]]
-    return "\n".join(lines)
+    lines.append(f"tool calls differ in {summary['calls_differ']} conversations")
+    return "\n".join(lines + [
+        f"read {one_line(row['conversation_id'])}: lost {', '.join(row['lost']) or 'none'}; gained "
+        f"{', '.join(row['gained']) or 'none'}" for row in summary["to_read"]])
 
 
 def find_agent(args):
@@ -121,29 +126,27 @@ def find_agent(args):
 
         agent.extractive = getattr(function, "extractive", False)
         return agent, getattr(function, "identity", {"function": args.agent, "sha256": code_hash(function)})
-    model = pinned_model(args.model)
+    model = pinned_model(args.model, args.tokenizer)
     ask = kept(model["ask"], model["identity"], args.keep) if args.keep else model["ask"]
     return model_agent(ask), model["identity"]
 
 
 def arguments(argv):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0],
-                                     epilog="example: python -m compaction.replay --compactor notes "
-                                     "--agent compaction.tests.doubles:shipped_forgetful_agent",
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--compactor", required=True, metavar="NAME", help="recent, notes, ledger, summary or module:function")
+    parser = make_parser(__doc__)
+    parser.add_argument("--compactor", required=True, metavar="NAME",
+                        help="recent, notes, ledger, summary or your own (FILE.py:NAME, module:function)")
     who = parser.add_mutually_exclusive_group(required=True)
-    who.add_argument("--agent", metavar="NAME", help="module:function of an agent")
+    who.add_argument("--agent", metavar="NAME", help="your own agent (FILE.py:NAME, module:function)")
     who.add_argument("--model", type=Path, metavar="FILE", help="model block of a real server")
     add_fixtures(parser)
-    parser.add_argument(
-        "--window", type=int, metavar="TOKENS", help="context limit of the reference (default: the budget's)")
+    parser.add_argument("--window", type=int, metavar="TOKENS",
+                        help="context limit of the reference (default: the budget's)")
     parser.add_argument("--steps", type=int, default=1, metavar="N", help="user turns to replay (default %(default)s)")
-    parser.add_argument(
-        "--keep", type=Path, metavar="FILE", help="keep each reply of --model as it comes; go on from it")
+    parser.add_argument("--keep", type=Path, metavar="FILE",
+                        help="keep each reply of --model as it comes; go on from it")
     add_budget(parser, BUDGET, KEEP_SHARE)
     add_judge(parser)
+    add_tokenizer(parser)
     return parser.parse_args(argv)
 
 
@@ -157,9 +160,9 @@ def main(argv=None):
         least = budget["context_limit"]
         raise InputError(f"--window is {window}; give the reference at least the budget's {least} tokens")
     room = available({"budget": budget | {"context_limit": window}})
-    counter = tokenizer.counter()
+    counter = counter_of(args)
     refuse_control_tokens(fixtures, counter.control_token)
-    compactor = find_compactor(args.compactor, args.model)
+    compactor = find_compactor(args.compactor, args.model, args.tokenizer)
     function = compactor.pop("function")
     agent, identity = find_agent(args)
     contexts = {fixture["conversation_id"]: grow(fixture, function, budget, counter.count, args.keep_share)

@@ -1,6 +1,6 @@
 """Let an agent go on from a context: the next user turns, then each probe, with recorded tool results.
 
-Does not compact or compare (replay.py). The loop itself is modelkit.tools.run_agent.
+Does not compact or compare (__main__.py). The loop itself is modelkit.tools.run_agent.
 
 agent  (task, transcript) -> {"kind": "call", "tool", "args"} or {"kind": "final", "text"}; task is {"messages",
        "tools"}: the request so far, the user's message last, and the tool declarations; transcript as in modelkit.tools
@@ -10,10 +10,9 @@ run    {"calls": [[name, arguments], ...], "answers": [text or None, ...], "chec
 
 import json
 
+from compaction.fixtures.items import check
 from modelkit.tools import run_agent
 from strategies import turn_messages
-
-from compaction.fixtures.items import check
 
 STEPS = 6  # calls and answers to one user message
 TYPES = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object"}
@@ -119,15 +118,16 @@ def transcript_messages(transcript, prefix):
 
 
 def model_agent(ask):
-    """An agent behind a model: `ask(messages, tools)` -> an entry with answer and tool_calls, or None."""
+    """An agent behind a model: `ask(messages, tools)` -> an entry (answers/recording.py), which may be incomplete."""
 
     def agent(task, transcript):
         entry = ask([*task["messages"], *transcript_messages(transcript, "t")], task["tools"])
-        if entry is None:
+        if "incomplete" in entry:
             return {"kind": "final", "text": ""}  # no answer: unjudged, neither right nor wrong
         if entry["tool_calls"]:
-            function = entry["tool_calls"][0]["function"]
-            return {"kind": "call", "tool": function["name"], "args": function["arguments"]}
+            function = entry["tool_calls"][0].get("function")
+            function = function if isinstance(function, dict) else {}
+            return {"kind": "call", "tool": str(function.get("name")), "args": function.get("arguments")}
         return {"kind": "final", "text": entry["answer"]}
 
     return agent

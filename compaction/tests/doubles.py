@@ -80,8 +80,11 @@ def count_words(messages, tools=None):
 class CountsWords:
     """Double of tokenizer.Counter that splits at white space and knows one control token."""
 
-    count = staticmethod(count_words)
+    count = full = staticmethod(count_words)
     control_tokens = ["<bos>"]
+
+    def __init__(self, manifest=None):
+        self.manifest = manifest
 
     def text(self, messages, tools=None):
         return "".join(f"<bos>{message['role']}\n{message['content']}\n" for message in messages)

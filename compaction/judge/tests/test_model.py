@@ -13,14 +13,17 @@ from unittest import mock
 import tokenizer
 from answer_model import MODEL
 from answers.tests.ollama_double import OllamaDouble
-
-from base.command import status_of
+from base.command import InputError, status_of
 from compaction import check
+from compaction.growth import grow
 from compaction.judge.asking import find_judge, read_verdicts
 from compaction.judge.model import kept, pinned_model
+from compaction.options import find_compactor
 from compaction.replay import __main__ as replay
-from compaction.tests.doubles import CountsWords, small_fixture
+from compaction.replay.agent import go_on, model_agent
+from compaction.tests.doubles import CountsWords, count_words, small_fixture
 
+SMALL = {"context_limit": 110, "max_new_tokens": 8, "margin": 2}
 BUDGET = ["--context-limit", "110", "--max-new-tokens", "8", "--margin", "2"]
 
 
@@ -33,7 +36,7 @@ class Asking(unittest.TestCase):
         self.model.write_text(json.dumps(MODEL))
         self.fixture = self.folder / "small.json"
         self.fixture.write_text(json.dumps(small_fixture()))
-        self.server = OllamaDouble()
+        self.server = OllamaDouble(count=count_words)
         self.server.__enter__()
         self.addCleanup(self.server.__exit__)
         for patch in (mock.patch.object(tokenizer, "counter", CountsWords),
@@ -70,10 +73,35 @@ class Asking(unittest.TestCase):
         self.assertEqual(offline[1]["candidate"]["rows"], report["candidate"]["rows"])
         self.assertEqual(len(self.server.chats), 3 * missing)
 
-    def test_a_reply_that_is_no_answer_is_no_verdict(self):
-        self.server.fault = lambda number, body: "stopped_stream"
-        found = find_judge(str(self.model))({"probe": "Is it?", "expect": "Yes.", "context": "x"})
-        self.assertIsNone(found["verdict"])
+    def test_what_recording_refuses_is_taken_for_a_verdict_a_summary_or_an_answer(self):
+        good = '{"answer": "x", "verdict": "supported"}'
+        fixture, question = small_fixture(), {"probe": "Is it?", "expect": "Yes.", "context": "x"}
+        kinds = {"length": "cut_by_length", "think_field": "thinking", "think_text": "thinking", "empty": "empty_text",
+                 "stopped_stream": "stopped_stream", "error_200": "error_body", "error_line": "error_body"}
+        with mock.patch.object(OllamaDouble, "text", good), mock.patch("time.sleep"):
+            self.assertEqual(find_judge(str(self.model))(question)["verdict"], "supported")
+            for fault, kind in kinds.items():
+                self.server.fault = lambda number, body: fault
+                with self.subTest(fault):
+                    found = find_judge(str(self.model))(question)
+                    self.assertEqual((found["verdict"], kind in found["problems"][0]), (None, True))
+                    with self.assertRaisesRegex(InputError, f"no whole answer: {kind}"):
+                        grow(fixture, find_compactor("summary", self.model)["function"], SMALL, count_words)
+                    agent = model_agent(pinned_model(self.model)["ask"])
+                    found = go_on([{"role": "user", "content": "?"}], [], [], fixture, agent, None)
+                    self.assertEqual(found["answers"], [""])
+            for fault in ("cut_prompt", "long_prompt"):
+                self.server.fault = lambda number, body: fault
+                with self.subTest(fault), self.assertRaisesRegex(InputError, "count_mismatch"):
+                    find_judge(str(self.model))(question)
+
+    def test_another_models_requests_are_counted_by_the_shipped_tokenizer(self):
+        asked = []
+        with mock.patch.object(tokenizer, "counter", lambda manifest=None: asked.append(manifest) or CountsWords()):
+            find_judge(str(self.model), "other.json")
+            find_compactor("summary", self.model, "other.json")
+            self.run_main(replay, "--compactor", "recent", "--model", str(self.model), "--tokenizer", "other.json")
+        self.assertEqual(set(map(str, asked)), {"other.json"})
 
     def test_another_prompt_is_another_judge(self):
         first = find_judge(str(self.model)).identity
@@ -108,7 +136,7 @@ class Asking(unittest.TestCase):
 
         def ask(messages, tools, num_predict):
             asked.append(messages)
-            return {"answer": "x"}
+            return {"seed": 1, "incomplete": "empty_text"}
 
         for identity in ("one", "one", "two"):
             kept(ask, identity, keep)([{"role": "user", "content": "q"}])

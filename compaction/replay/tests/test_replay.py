@@ -8,7 +8,6 @@ from contextlib import redirect_stderr, redirect_stdout
 import tokenizer
 from base.stats import mcnemar
 from base.turns import message_texts
-
 from compaction.compactors import ledger
 from compaction.fixtures.form import load_fixtures
 from compaction.fixtures.literals import stands
@@ -199,8 +198,8 @@ class Running(unittest.TestCase):
         self.assertEqual(found["answers"], ["Friday."])
         self.assertEqual(asked[0][1][0]["function"]["name"], "read")
         self.assertEqual(asked[1][0][-1]["content"], "plan: the cutover is on Friday")
-        silent = go_on(
-            [{"role": "user", "content": "?"}], [], [], small_fixture(), model_agent(lambda m, t: None), None)
+        silent = model_agent(lambda messages, tools: {"incomplete": "thinking"})
+        silent = go_on([{"role": "user", "content": "?"}], [], [], small_fixture(), silent, None)
         self.assertEqual(silent["answers"], [""])
 
 
