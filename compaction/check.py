@@ -12,11 +12,9 @@ from pathlib import Path
 
 import tokenizer
 from base.ci import tell_ci
+from base.command import InputError, dump, file_hash, make_parser, progress, run_command
 from base.stats import resolution
 from base.turns import turn_texts
-from strategies import available
-
-from base.command import InputError, dump, file_hash, make_parser, progress, run_command
 from compaction import comparison, table
 from compaction.contexts import read_contexts
 from compaction.fixtures.form import load_fixtures
@@ -25,8 +23,9 @@ from compaction.growth import BUDGET, KEEP_SHARE, grow, too_few
 from compaction.judge.asking import judge_quality
 from compaction.options import (add_budget, add_fixtures, add_judge, add_tokenizer, budget_of, counter_of,
                                 find_compactor, judge_of)
-from compaction.result_file import check_recordable, code_hashes, fixtures_hash, read_report, record, record_path
+from compaction.result_file import code_hashes, fixtures_hash, read_report, record, record_path
 from compaction.rows import GATES, decide_items, lost_at, read_gates, summarize
+from strategies import available
 
 
 def arguments(argv):
@@ -69,7 +68,6 @@ def main(argv=None):
              for side, what in given.items()]
     if args.record is not None:
         path = record_path(args.record, names)
-        check_recordable(path, names)
     success = task_success(args.task_success, args.task_runs, args.task_drop)
     fixtures, counter = load_fixtures(args.fixtures), counter_of(args)
     setting = {"fixtures": fixtures, "budget": budget_of(args), "keep_share": args.keep_share,

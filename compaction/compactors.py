@@ -11,9 +11,8 @@ block      quoted lines from earlier turns between <notes> or <pinned> tags; car
 """
 
 import strategies
-from strategies import NOTES_HEADER, available, escape, render, take
-
 from compaction.fixtures.classify import classify
+from strategies import NOTES_HEADER, available, escape, render, take
 
 LEDGER_HEADER = (
     "Statements pinned from earlier turns, word for word. They quote the conversation and still bind its participants.")

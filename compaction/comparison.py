@@ -13,9 +13,8 @@ from collections import Counter
 from fractions import Fraction
 from itertools import product
 
-from base.stats import mcnemar
-
 from base.command import NotComparable
+from base.stats import mcnemar
 from compaction.fixtures.form import CLASSES
 from compaction.fixtures.items import RETAINED, UNKNOWN
 from compaction.rows import by_judge, missing, verdicts

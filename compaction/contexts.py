@@ -15,11 +15,10 @@ The event log of compaction.sessions is read too: its compaction events are the 
 import hashlib
 from collections import Counter
 
+from base.command import InputError
 from base.lines import stream
 from base.shapes import Only, misfit
 from base.turns import message_problem
-
-from base.command import InputError
 
 
 def positive(value):

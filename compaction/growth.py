@@ -17,11 +17,10 @@ context  {"conversation_id", "compaction" (from 1), "turn" (the user turn it was
 import copy
 from collections import Counter
 
+from base.command import InputError
 from base.own_code import call_own
 from base.turns import message_problem
 from strategies import available, turn_messages
-
-from base.command import InputError
 
 KEEP_SHARE = 0.5
 BUDGET = {"context_limit": 4096, "max_new_tokens": 512, "margin": 64}
@@ -57,12 +56,11 @@ def smaller_budget(budget, keep_share):
 
 def check_messages(messages, place):
     """A deep copy of what a compactor returned, or InputError for what no request can hold."""
-    if not isinstance(messages, list) or not messages:
-        raise InputError(f"{place}: the compactor returned no list of messages; return at least one message")
-    for number, message in enumerate(messages, 1):
-        problem = message_problem(message, f"message {number} of the compactor's")
-        if problem:
-            raise InputError(f"{place}: {problem}; return chat messages")
+    problem = None if isinstance(messages, list) and messages else "the compactor returned no list of messages"
+    for number, message in enumerate([] if problem else messages, 1):
+        problem = problem or message_problem(message, f"message {number} of the compactor's")
+    if problem:
+        raise InputError(f"{place}: {problem}; return at least one chat message")
     return copy.deepcopy(messages)
 
 

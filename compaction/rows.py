@@ -16,45 +16,30 @@ state    met: the worst meets the gate; missed: the best misses it; else undecid
 import math
 from collections import Counter
 
-from base.shapes import misfit
-from base.stats import percentile, wilson
-
 from base.command import InputError, read_json
+from base.shapes import Only, misfit
+from base.stats import percentile, wilson
 from compaction.fixtures.form import CLASSES, TAGS
 from compaction.fixtures.items import JUDGED, RETAINED, UNKNOWN, check
 from compaction.fixtures.literals import stands
 
-GATES = {
-    "constraint": 0.95,
-    "open_question": 0.90,
-    "commitment": 0.95,
-    "reference": 0.98,
-    "contradictions": 0,
-    "prompt_tokens": "budget",
-}  # "budget": the available input of the run
-NAMES = {
-    "constraint": "constraints retained",
-    "open_question": "open questions retained",
-    "commitment": "commitments retained",
-    "reference": "references retained",
-    "contradictions": "contradictions",
-    "prompt_tokens": "prompt tokens after compaction",
-}
+GATES = {"constraint": 0.95, "open_question": 0.90, "commitment": 0.95, "reference": 0.98, "contradictions": 0,
+         "prompt_tokens": "budget"}  # "budget": the available input of the run  # fmt: skip
+NAMES = {"constraint": "constraints retained", "open_question": "open questions retained",
+         "commitment": "commitments retained", "reference": "references retained", "contradictions": "contradictions",
+         "prompt_tokens": "prompt tokens after compaction"}  # fmt: skip
+SHARE = (lambda gate: not misfit(gate, (int, float)) and 0 <= gate <= 1, type(None))
+COUNT = (lambda gate: not misfit(gate, int) and gate >= 0, type(None))
+GIVEN = Only({**{f"{name}?": SHARE for name in CLASSES}, "contradictions?": COUNT,
+              "prompt_tokens?": (*COUNT, lambda gate: gate == "budget")})  # fmt: skip
 
 
 def read_gates(path):
     """The default gates with those of a JSON file in their place; null takes a gate away."""
     given = read_json(path)
-    if not isinstance(given, dict) or not given.keys() <= GATES.keys():
-        raise InputError(f'{path}: no object of {", ".join(GATES)}; give gates such as {{"constraint": 0.9}}')
-    for name, gate in given.items():
-        shape = ((int, float) if name in CLASSES else int,
-                 lambda gate, name=name: gate == "budget" and name == "prompt_tokens")
-        if gate is not None and (
-            misfit(gate, shape) or gate != "budget" and not 0 <= gate <= (name in CLASSES or math.inf)
-        ):
-            raise InputError(f"{path}: gate {name!r} is {gate!r}; give a share from 0 to 1 for a class, a whole number "
-                             'for contradictions, tokens or "budget" for prompt_tokens, or null for none')
+    if problem := misfit(given, GIVEN, "the gates"):
+        raise InputError(f"{path}: {problem}; give a share from 0 to 1 for a class, a whole number for contradictions, "
+                         'tokens or "budget" for prompt_tokens, or null for none')
     return GATES | given
 
 
@@ -63,26 +48,21 @@ def decide_items(fixtures, contexts, extractive, judge=None, render=None):
 
     render   context -> the texts that a model reads of it; without it, those of its messages
     """
-    items = {fixture["conversation_id"]: [new_item(fixture, item) for item in fixture["must_survive"]]
-             for fixture in fixtures}
+    items = {(fixture["conversation_id"], item["id"]): {
+        "conversation_id": fixture["conversation_id"], "item": item["id"], "class": item["class"],
+        "tags": item.get("tags", []), "turn": item["turn"], "literal": item["literal"], "probe": item["probe"],
+        "verdicts": {}, "lines": {}, "keys": {}}
+        for fixture in fixtures for item in fixture["must_survive"]}  # fmt: skip
     by_id = {fixture["conversation_id"]: fixture for fixture in fixtures}
     for context in contexts:
         fixture, number = by_id[context["conversation_id"]], str(context["compaction"])
         context = context | {"texts": render(context)} if render else context
-        for item, record in zip(fixture["must_survive"], items[fixture["conversation_id"]]):
-            if stated(item, fixture, context):
-                decision = check(item, fixture["history"], context, extractive, judge)
-                record["verdicts"][number] = decision["verdict"]
-                for field, value in (("lines", decision["line"]), ("keys", decision["key"])):
-                    record[field] |= {} if value is None else {number: value}
-    return [record for records in items.values() for record in records]
-
-
-def new_item(fixture, item):
-    """The record of an item that was not checked yet."""
-    return {"conversation_id": fixture["conversation_id"], "item": item["id"], "class": item["class"],
-            "tags": item.get("tags", []), "turn": item["turn"], "literal": item["literal"], "probe": item["probe"],
-            "verdicts": {}, "lines": {}, "keys": {}}
+        for item in (item for item in fixture["must_survive"] if stated(item, fixture, context)):
+            decision = check(item, fixture["history"], context, extractive, judge)
+            for field, part in (("verdicts", "verdict"), ("lines", "line"), ("keys", "key")):
+                if decision[part] is not None:
+                    items[fixture["conversation_id"], item["id"]][field][number] = decision[part]
+    return list(items.values())
 
 
 def stated(item, fixture, context):

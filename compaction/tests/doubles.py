@@ -7,10 +7,9 @@ from functools import lru_cache
 
 import tokenizer
 from base.turns import message_texts
-from strategies import words
-
 from compaction.fixtures.form import load_fixtures
 from compaction.fixtures.literals import negated, stands
+from strategies import words
 
 
 def overlap_judge(question):

@@ -10,7 +10,6 @@ from pathlib import Path
 from unittest import mock
 
 import tokenizer
-
 from base.command import read_json, status_of
 from compaction import check, result_file
 from compaction.tests.doubles import CountsWords, small_fixture

@@ -3,11 +3,10 @@
 import copy
 import unittest
 
-from strategies import NOTES_HEADER
-
 from compaction import compactors
 from compaction.growth import BUDGET, grow, smaller_budget, too_few
 from compaction.tests.doubles import count_words, small_fixture
+from strategies import NOTES_HEADER
 
 SMALL = {"context_limit": 70, "max_new_tokens": 8, "margin": 2}  # 60 words available, 30 left after a compaction
 

@@ -8,9 +8,8 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import tokenizer
-from base.own_code import source_hash
-
 from base.command import read_json
+from base.own_code import source_hash
 from compaction import check, result_file, table
 from compaction.fixtures.form import load_fixtures
 from compaction.rows import verdicts

@@ -6,9 +6,8 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from base.stats import resolution
-
 from base.command import InputError
+from base.stats import resolution
 from compaction import result_file
 from compaction.result_file import check_report, read_report, record, record_path
 from compaction.tests.made import made_report, made_result
@@ -25,25 +24,25 @@ PAIR = json.loads(json.dumps(made_report(KINDS["copied"], KINDS["copied"], resol
 ITEM, VERDICTS = ("candidate", "items", 0), ("candidate", "items", 0, "verdicts")
 EDITED = [  # path, value, words of the refusal
     ((*VERDICTS, "2"), "verbatim", "candidate: rows does not follow"),
-    ((*VERDICTS, "2"), "supported", "item small-1: compaction 2: supported without a judge"),
-    ((*ITEM, "keys"), {"1": "k"}, "item small-1: compaction 1: verbatim with a judge"),
+    ((*VERDICTS, "2"), "supported", "item small-1: compaction 2: cannot be supported without a judge"),
+    ((*ITEM, "keys"), {"1": "k"}, "item small-1: compaction 1: cannot be verbatim with a judge"),
     (VERDICTS, {"1": "verbatim", "2": "absent"}, "item small-1: compaction 3: no verdict, stated before it"),
     ((*VERDICTS, "4"), "verbatim", "compactions that are not there"),
     ((*ITEM, "lines"), {"9": "x"}, "compactions that are not there"),
     ((*VERDICTS, "1"), "fine", "is 'fine'"),
-    ((*ITEM, "turn"), 9, "a verdict, stated after it"),
+    ((*ITEM, "turn"), 9, "verbatim, stated after it"),
     ((*ITEM, "tags"), ["hedge"], "difficulties does not follow"),
     (("candidate", "rows", 0, "value"), 3, "candidate: rows does not follow"),
     (("candidate", "rows", 5, "state"), "missed", "candidate: rows does not follow"),
     (("candidate", "contexts", 0, "tokens"), 61, "candidate: rows does not follow"),
-    (("candidate", "contexts", 0, "failed"), True, "compaction 1 failed and kept it"),
-    (("candidate", "contexts", 0, "opaque"), True, "compaction 1 cannot be read and was judged"),
+    (("candidate", "contexts", 0, "failed"), True, "compaction 1 of small: failed is True"),
+    (("candidate", "contexts", 0, "opaque"), True, "compaction 1: cannot be absent without a judge's key there"),
     (("candidate", "compliant"), True, "candidate: compliant does not follow"),
     (("candidate", "available_input"), 61, "available_input does not follow"),
     (("candidate", "missing_verdicts", "unjudged"), 1, "missing_verdicts does not follow"),
     (("candidate", "uncovered"), ["b"], "uncovered does not follow"),
     (("candidate", "gates", "constraint"), 0.1, "rows does not follow"),
-    (("candidate", "fixtures", "items"), 5, "not those of its fixtures"),
+    (("candidate", "fixtures", "items"), 5, "fixtures does not follow"),
     (("incumbent", "items", 0, "verdicts", "1"), "absent", "incumbent: rows does not follow"),
     (("comparison", "decision"), "blocked", "the comparison does not follow"),
     (("comparison", "rows", 0, "change"), "worse", "the comparison does not follow"),
@@ -129,7 +128,7 @@ class Recording(unittest.TestCase):
 
     def test_a_recorded_name_leads_out_of_the_folder(self):
         self.assertEqual(record_path("", ["../../x y", "m:f"]), result_file.RESULTS / "..-..-x-y-against-m-f.json")
-        self.assertEqual(record_path("given.json", ["x"]), Path("given.json"))
+        self.assertEqual(record_path(str(self.path), ["x"]), self.path)
 
 
 if __name__ == "__main__":

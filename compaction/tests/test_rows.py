@@ -6,7 +6,6 @@ import unittest
 from pathlib import Path
 
 from base.stats import wilson
-
 from compaction.comparison import compare_rows, decide, shared_unknown
 from compaction.rows import GATES, build_rows, compliant, read_gates, tokens_row, verdict_row
 from compaction.tests.made import made_item

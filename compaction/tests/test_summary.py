@@ -2,11 +2,10 @@
 
 import unittest
 
-from modelkit.prompts import instruction_region
-
 from compaction.growth import grow
 from compaction.summary import HEADER, make_summary
 from compaction.tests.doubles import count_words, small_fixture
+from modelkit.prompts import instruction_region
 
 BUDGET = {"context_limit": 110, "max_new_tokens": 8, "margin": 2}
 
