@@ -131,10 +131,12 @@ def difficulty_lines(new, old):
     for sides in zip(*(side["difficulties"] for side in (new, old) if side)):
         if any(side["decisions"] for side in sides):
             cells.append([sides[0]["tag"]])
-            for side in sides:
-                row = {"row": side["tag"], "value": side["kept"], "of": side["decisions"], "unknown": side["unknown"]}
-                cells[-1] += [value(row), side["contradicted"]]
+            cells[-1] += [cell for side in sides for cell in (kept(side), side["contradicted"])]
     return columns(cells) if len(cells) > 1 else []
+
+
+def kept(counts):
+    return f"{counts['kept']} of {counts['decisions']}" + (f" +{counts['unknown']}?" if counts["unknown"] else "")
 
 
 def changed_lines(changed):
