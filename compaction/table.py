@@ -19,8 +19,8 @@ def render(report):
     lines += [*difficulty_lines(new, old), "",
               *(changed_lines(compared["changed"]) if old else lost_lines(new["items"]))]
     lines += [f"{side}: {lost_count(report[side]['items'])}" for side in ("candidate", "incumbent") if old]
-    lines += ["", *unjudged_lines(new["items"]), *unchecked(new)]
-    lines += ["incumbent: " + line for line in (unchecked(old) if old else [])]
+    lines += ["", *unjudged_lines(new["items"]), *notes_on(new)]
+    lines += ["incumbent: " + line for line in (notes_on(old) if old else [])]
     return "\n".join(part for line in [*lines, success_line(report["task_success"])] for part in wrapped(line))
 
 
@@ -179,7 +179,7 @@ def unjudged_lines(items):
     return [f"{len(lines)} items to be judged (--judge human asks you, --judge FILE a model):", *lines] if lines else []
 
 
-def unchecked(result):
+def notes_on(result):
     """Lines about what was not checked: contexts that cannot be read or placed, items stated too late."""
     unplaced, others = result["left_out"]["unplaced"], result["left_out"]["unannotated"]
     return chosen(
