@@ -38,20 +38,16 @@ class BudgetError(InputError):
     """A budget too small for what must be sent: system messages, the current question and what follows it, tools."""
 
 
-class CountAround:
-    """Counts a request that a strategy considers together with what always goes with it.
+def count_around(count, head, tail, tools):
+    """A counter of requests that a strategy considers, with what always goes with them: head, tail, declared tools."""
 
-    front and tail: messages before the turns and after the question; tools: the declared tools.
-    """
+    def around(messages, _=None):
+        return count([*head, *messages, *tail], tools)
 
-    def __init__(self, count, front, tail, tools):
-        self._count, self._front, self._tail, self._tools = count, front, tail, tools
-
-    def __call__(self, messages, tools=None):
-        return self._count([*self._front, *messages, *self._tail], self._tools)
-
-    def __getattr__(self, name):  # `part` and what else the counter has to offer: a turn costs the same anywhere
-        return getattr(self._count, name)
+    for name in ("part", "control_token"):  # a turn costs the same anywhere
+        if hasattr(count, name):
+            setattr(around, name, getattr(count, name))
+    return around
 
 
 def warm(tokenizer=MANIFEST):
@@ -90,7 +86,7 @@ def choose(messages, budget, strategy=DEFAULT, tools=None, count=None, fill=True
     history, places, left_out = read_past(messages, groups[:-1], aside | unknown, count)
     head, current, tail, uncounted = read_kept(messages, front, groups[-1], aside | unknown, count)
     room = budget - (allowance if uncounted else 0)
-    around = CountAround(count, head, tail, tools)
+    around = count_around(count, head, tail, tools)
     case = {"id": "chat", "split": "dev", "kind": "", "instructions": "", "current": current, "history": history,
             "budget": {"context_limit": room, "max_new_tokens": 0, "margin": 0}, "required": [], "stale": []}
     needed = around(render(case, []))

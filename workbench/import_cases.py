@@ -17,9 +17,8 @@ from pathlib import Path
 from base.mask import mask_values
 from base.shapes import texts_in
 from base.shown import one_line
-from selection.cases import check_set
-from strategies import available, render
-from tokenizer import CountError, TokenizerError, counter
+from selection.cases import CaseError, check_requests, check_set
+from tokenizer import TokenizerError, counter
 from tokens.manifest import MANIFEST
 
 from base.command import InputError, dump, make_parser, read_json, run_command
@@ -74,13 +73,10 @@ def that_fit(histories, cases, count):
 
 def question_problem(case, count):
     """Why no request can hold the instructions and the question of a case, or None."""
-    if token := count.control_token("\n".join((case["instructions"], case["current"]))):
-        return f"holds the model's control token {token}"
     try:
-        needed, room = count(render(case, [])), available(case)
-    except CountError as error:
-        return str(error)
-    return f"instructions and question alone cost {needed} tokens, the budget is {room}" if needed > room else None
+        check_requests([{**case, "history": [], "required": [], "stale": []}], count, "")
+    except CaseError as error:
+        return error.problem
 
 
 def check_some(cases, losses, path):

@@ -273,7 +273,7 @@ class ChatLogs(unittest.TestCase):
         self.assertEqual([loss["what"] for loss in losses], ["turn left out", "question left out"])
         made = case_set(histories, cases, 49)
         _, left, losses = that_fit(made["histories"], made["cases"][1:], Red())
-        self.assertIn("cost 50 tokens, the budget is 49", losses[-1]["detail"])
+        self.assertIn("cost 50 tokens, the budget leaves 49", losses[-1]["detail"])
 
     def test_a_log_with_nothing_to_import_is_an_error_and_writes_nothing(self):
         for lines in ([{"messages": CHAT[:2]}], [], [{"messages": []}], [3]):
