@@ -2,9 +2,7 @@
 
 import contextlib
 import copy
-import io
 import json
-import os
 import random
 import tempfile
 import unittest
@@ -15,8 +13,9 @@ from base.turns import MessageError, text_of
 from strategies import STRATEGIES
 from tokens.manifest import folder
 
-from base.command import InputError, status_of
+from base.command import InputError
 from workbench.adapter import BudgetError, choose, choose_messages, main
+from workbench.tests.made import run
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"at": "the log of the disk"}'}}
 PAST = [
@@ -257,11 +256,9 @@ class WithTheTokenizer(unittest.TestCase):
         with tempfile.TemporaryDirectory() as place:
             path = Path(place) / "conversation.json"
             path.write_text(json.dumps({"messages": PAST, "tools": TOOLS}), encoding="utf-8")
-            out, err = io.StringIO(), io.StringIO()
-            with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-                status = status_of(main, [os.fspath(path), "--budget", "2000"])
-            self.assertEqual((status, json.loads(out.getvalue())), (0, PAST))
-            self.assertIn("8 of 8 messages", err.getvalue())
+            status, out, err = run(main, path, "--budget", "2000")
+        self.assertEqual((status, json.loads(out)), (0, PAST))
+        self.assertIn("8 of 8 messages", err)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,6 @@
 """What a gate could let through: a lost fact behind a better mean, and a comparison of things that differ."""
 
-import contextlib
 import copy
-import io
 import json
 import tempfile
 import unittest
@@ -10,9 +8,9 @@ from pathlib import Path
 from unittest import mock
 from xml.etree import ElementTree
 
-from base.command import InputError, NotComparable, status_of
+from base.command import InputError, NotComparable
 from workbench.compare import compare, main, paired, smallest_difference, table
-from workbench.tests.made import report, row
+from workbench.tests.made import report, row, run
 
 
 class Gate(unittest.TestCase):
@@ -141,21 +139,13 @@ class Figures(unittest.TestCase):
 class Command(unittest.TestCase):
     def run_files(self, before, after, allowed=None, junit=False):
         with tempfile.TemporaryDirectory() as folder:
-            arguments = []
-            for name, value in (("before", before), ("after", after)):
-                path = Path(folder) / f"{name}.json"
+            paths = [Path(folder) / name for name in ("before", "after", "allowed", "junit")]
+            for path, value in zip(paths, (before, after, allowed)):
                 path.write_text(value if isinstance(value, str) else json.dumps(value), encoding="utf-8")
-                arguments.append(str(path))
-            if allowed is not None:
-                path = Path(folder) / "allowed.json"
-                path.write_text(json.dumps(allowed), encoding="utf-8")
-                arguments += ["--allow", str(path)]
-            arguments += ["--junit", str(Path(folder) / "junit.xml")] if junit else []
-            out, err = io.StringIO(), io.StringIO()
-            with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-                status = status_of(main, arguments)
-            self.junit = (Path(folder) / "junit.xml").read_text("utf-8") if junit else None
-            return status, out.getvalue(), err.getvalue()
+            result = run(main, *paths[:2], *(["--allow", paths[2]] if allowed is not None else []),
+                         *(["--junit", paths[3]] if junit else []))
+            self.junit = paths[3].read_text("utf-8") if junit else None
+            return result
 
     def test_exit_status_and_what_is_named(self):
         for after, wanted in ((row("one"), 0), (row("one", ["the port is 80"]), 1)):

@@ -1,7 +1,5 @@
 """What an import could get wrong: evidence lost or invented, sessions run together, calls torn from their results."""
 
-import contextlib
-import io
 import json
 import os
 import random
@@ -14,19 +12,11 @@ from base.tests.made import broken
 from selection.cases import check_set
 from tokens.manifest import folder
 
-from base.command import InputError, status_of
+from base.command import InputError
 from workbench.import_cases import case_set, main, that_fit
 from workbench.locomo import import_locomo
 from workbench.longmemeval import import_longmemeval
-from workbench.tests.made import CALL, CHAT, locomo, longmemeval, question, utterance
-
-
-def run(*arguments):
-    """(status, standard output, standard error) of the command."""
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        status = status_of(main, list(map(str, arguments)))
-    return status, out.getvalue(), err.getvalue()
+from workbench.tests.made import CALL, CHAT, locomo, longmemeval, question, run, utterance
 
 
 class LoCoMo(unittest.TestCase):
@@ -163,7 +153,7 @@ class ChatLogs(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "log.jsonl"
             path.write_bytes("".join(json.dumps(line) + "\n" for line in lines).encode() if raw is None else raw)
-            return run("chat", path, *options)
+            return run(main, "chat", path, *options)
 
     def test_a_call_and_its_result_are_one_turn(self):
         status, out, err = self.imported({"id": "talk", "messages": CHAT})
@@ -298,16 +288,13 @@ class BrokenInput(unittest.TestCase):
                 rng = random.Random(seed)
                 form = rng.choice(list(whole))
                 path.write_text(json.dumps(broken(whole[form], rng)) + "\n", encoding="utf-8")
-                out, err = io.StringIO(), io.StringIO()
-                with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-                    status = status_of(main, [form, str(path), *(["--mask"] if seed % 2 else [])])
+                status, out, err = run(main, form, path, *(["--mask"] if seed % 2 else []))
                 with self.subTest(seed=seed, form=form):
                     self.assertIn(status, (0, 2))
-                    self.assertNotIn("Traceback", err.getvalue())
+                    self.assertNotIn("Traceback", err)
                     if status:
-                        self.assertEqual((out.getvalue(), len(err.getvalue().splitlines())), ("", 1))
-                    else:
-                        out.getvalue().encode("utf-8")
+                        self.assertEqual((out, len(err.splitlines())), ("", 1))
+                    out.encode("utf-8")
 
 
 if __name__ == "__main__":

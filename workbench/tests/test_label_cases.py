@@ -1,8 +1,6 @@
 """What labelling could lose or spoil: answers given before a stop, facts no message holds, another set's journal."""
 
 import builtins
-import contextlib
-import io
 import json
 import tempfile
 import unittest
@@ -14,8 +12,9 @@ from base.shown import one_line
 from selection.cases import load_cases
 from tokens.manifest import folder
 
-from base.command import InputError, status_of
+from base.command import InputError
 from workbench.label_cases import candidates, main, pieces, read_answer, sentences
+from workbench.tests.made import run
 
 HISTORY = [
     {"id": "1", "user": "We chose Redis. The weather is fine.", "assistant": "Noted."},
@@ -49,11 +48,8 @@ class Terminal(unittest.TestCase):
 
     def answer(self, *answers, options=()):
         """Run the command with these answers, then the end of the input; (status, dialogue, complaints)."""
-        out, err = io.StringIO(), io.StringIO()
-        with (contextlib.redirect_stdout(out), contextlib.redirect_stderr(err),
-              mock.patch.object(builtins, "input", side_effect=[*answers, EOFError])):
-            status = status_of(main, [str(self.folder / "in.json"), str(self.out), *map(str, options)])
-        return status, out.getvalue(), err.getvalue()
+        with mock.patch.object(builtins, "input", side_effect=[*answers, EOFError]):
+            return run(main, self.folder / "in.json", self.out, *options)
 
     def facts(self):
         return {
@@ -75,9 +71,7 @@ class Terminal(unittest.TestCase):
         self.assertEqual(list(self.facts()), ["one", "two"])
 
     def test_stopped_by_the_keyboard_writes_what_is_labelled_and_is_130(self):
-        with (mock.patch.object(builtins, "input", side_effect=["1", "", KeyboardInterrupt]),
-              contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO())):
-            self.assertEqual(status_of(main, [str(self.folder / "in.json"), str(self.out)]), 130)
+        self.assertEqual(self.answer("1", "", KeyboardInterrupt)[0], 130)
         self.assertEqual(list(self.facts()), ["one"])
 
     def test_every_answer_is_on_the_disk_before_the_next_question(self):
@@ -87,9 +81,8 @@ class Terminal(unittest.TestCase):
             seen.append(self.journal.read_text("utf-8").count('"one"') if self.journal.exists() else 0)
             return ["1", "", "q"][len(seen) - 1]
 
-        with (mock.patch.object(builtins, "input", side_effect=look), contextlib.redirect_stdout(io.StringIO()),
-              contextlib.redirect_stderr(io.StringIO())):
-            main([str(self.folder / "in.json"), str(self.out)])
+        with mock.patch.object(builtins, "input", side_effect=look):
+            run(main, self.folder / "in.json", self.out)
         self.assertEqual(seen, [0, 0, 1])
 
     def test_an_entry_cut_short_is_asked_again_and_spoils_no_other(self):
