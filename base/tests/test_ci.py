@@ -8,6 +8,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from base.ci import annotations, junit, tell_ci
+from base.command import InputError
 
 
 def check(state, name="n", message="gone"):
@@ -27,6 +28,20 @@ class Junit(unittest.TestCase):
         suite = ElementTree.fromstring(junit(HOSTILE, [check("failed", HOSTILE, HOSTILE)]).encode())
         self.assertIn("::error::forged", suite[0][0].text)
         self.assertIn("\\x1b[2J \\ud83d \\ufffe \\u202e", suite[0].get("name"))
+
+
+    def test_a_file_of_something_else_is_replaced_or_an_earlier_one_lost(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "junit.xml")
+            for value in ("notes", junit("other", [check("passed")])):
+                path.write_text(value, encoding="utf-8")
+                with self.assertRaises(InputError):
+                    tell_ci("gate", [check("passed")], path, {})
+                self.assertEqual(path.read_text("utf-8"), value)
+            path.unlink()
+            for state in ("passed", "failed"):
+                tell_ci("gate", [check(state)], path, {})
+            self.assertEqual(Path(folder, "junit.previous.xml").read_text("utf-8"), junit("gate", [check("passed")]))
 
 
 class Annotations(unittest.TestCase):
