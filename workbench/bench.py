@@ -9,6 +9,7 @@ Parts  selection  our rules against the floor (every distinct message tokenised 
        sets       whole runs over a generated set in the shape of LoCoMo, all selectors, on one and two processes
        start      evaluate.py on the twelve cases against verifying and loading the tokenizer
        near       indexing and asking with `near`
+       choose     a program's call of choose_messages on a chat of 2,000 turns, its tokenizer warm
        signals    compaction.signals over a generated log
 
 Each measurement has a process of its own: it starts cold, and its peak memory is its own. Cold means that no message
@@ -34,7 +35,7 @@ TURNS = (50, 200, 600, 2000, 5000, 10000)
 PEERS_UP_TO = 2000  # turns: beyond, the plain way would take hours
 LONGEST = 10000
 BUDGETS = (1024, 4096, 16384)
-PARTS = ("selection", "sets", "start", "near", "signals")
+PARTS = ("selection", "sets", "start", "near", "choose", "signals")
 
 
 def alone(function, *arguments):
@@ -138,6 +139,8 @@ def main(argv=None):
             result[part] = measure_one(bench_parts.start)
         elif part == "near":
             result[part] = measure_one(bench_parts.near, LONGEST)
+        elif part == "choose":
+            result[part] = measure_one(bench_parts.choose, PEERS_UP_TO, BUDGET)
         else:
             result[part] = measure_one(bench_parts.signals, arguments.events)
     sys.stdout.write(dump(result))

@@ -25,7 +25,7 @@ ALL = ("recent", "relevant", "notes", "hybrid", "bm25", "dense", "rerank", "near
 
 LOAD = """
 import hashlib, tokenizers
-from prepare_manifest import folder
+from tokens.manifest import folder
 for name in ("tokenizer.json", "chat_template.jinja"):
     data = (folder() / name).read_bytes()
     hashlib.sha256(data).hexdigest()
@@ -213,6 +213,24 @@ def near(turns):
     return {"turns": turns, "index_s": round(index_s, 3), "tokenise_one_thread_s": round(floor_s, 3),
             "index_over_tokenise": round(index_s / floor_s, 2), "ask_ms": round(ask_s * 1000, 2),
             "add_one_turn_ms": round(grown_s * 10, 3), "index_mb": round(index_mb, 1), "peak_mb": peak_mb()}
+
+
+def choose(turns, budget):
+    """`choose_messages` of a program whose tokenizer is warm, at its first call and when the chat has grown by a turn,
+    against tokenising the messages once."""
+    from strategies import turn_messages
+    from workbench.adapter import choose_messages, warm
+
+    made = history(turns + 1, seed=turns)
+    warm()
+    row = {"turns": turns, "floor_s": round(floor_seconds(made), 4)}
+    messages = [message for turn in made[:-1] for message in turn_messages(turn)]
+    asked = {"role": "user", "content": QUESTION}
+    for rule in ("near-messages", "relevant"):
+        first_s, _ = timed(choose_messages, [*messages, asked], budget, rule)
+        next_s, _ = timed(choose_messages, [*messages, *turn_messages(made[-1]), asked], budget, rule)
+        row |= {f"{rule}_first_s": round(first_s, 4), f"{rule}_next_s": round(next_s, 4)}
+    return {**row, "peak_mb": peak_mb()}
 
 
 def signals(events):
