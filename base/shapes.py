@@ -203,8 +203,9 @@ SURVEY = {
 }  # fmt: skip
 REPEATED = {"repeats": int, "calls": int, "share": (*NUMBER, NONE)}
 SIGNALS = {
-    "log": Each(int), "user_messages": Each(int), "repeats": Each({"hits": int, "kinds": Each(int), "shares": [{
-        "repeat": str, "after": REPEATED, "control": REPEATED, "sessions": Each(int), "sign_test_p": NUMBER}]}),
+    "log": Each(int), "user_messages": Each(int), "repeats": {
+        "window_user_turns": int, "hits": int, "kinds": Each(int), "after": REPEATED, "control": REPEATED,
+        "sessions": {"up": int, "down": int, "equal": int}, "sign_test_p": NUMBER},
     "sample": {"conversations": [{
         "conversation_id": str, "strength": NUMBER, "restatements": [{"turn": int, "said?": str}],
         "hits": [{"turn": int, "kind": str, "name": str, "arguments": str}]}]},

@@ -1,5 +1,6 @@
 """Turn what logs of one's own traffic gave into what the page and the Markdown summary show: surveys and signals."""
 
+from compaction.signals.report import says
 from workbench.report.chart import chart
 from workbench.report.view import fields, listed, section, share, table
 
@@ -36,33 +37,15 @@ def part(some, whole):
 
 def signals_section(name, report, most, only=()):
     """The section of compaction.signals: calls made again beside their control, and the conversations to read."""
-    rows = [[
-        window.replace("_", " "), one["repeat"], *(side_text(one[side]) for side in ("after", "control")),
-        *(one["sessions"].get(way, 0) for way in ("up", "down", "equal")), f"{one['sign_test_p']:.3g}"
-    ] for window, found in report["repeats"].items() for one in found["shares"]]
-    parts = [table(
-                 "Calls made again",
-                 ["window", "a call", "after a compaction", "control", "up", "down", "equal", "sign test p"], rows,
-                 text=(0, 1),
-                 note="Most calls made again are innocent: no share is read without its control. Up, down, equal: "
-                 "conversations with a larger, smaller or equal share after a compaction.")]
-    kinds = [[window.replace("_", " "), kind, number]
-             for window, found in report["repeats"].items()
-             for kind, number in found["kinds"].items()]
+    found = report["repeats"]
+    notes = [", ".join(f"{number} {what}" for what, number in report["log"].items()) + ".", says(found) + "."]
+    kinds = [["calls made again after a compaction", kind, number] for kind, number in found["kinds"].items()]
     kinds += [["user messages", kind, number] for kind, number in report["user_messages"].items()]
-    if kinds:
-        parts.append(table("Kinds", ["where", "kind", "number"], kinds, text=(0, 1)))
+    parts = [table("Kinds of evidence", ["where", "kind", "number"], kinds, text=(0, 1))] if kinds else []
     sample = [one for one in report["sample"]["conversations"] if not only or one["conversation_id"] in only]
     parts += listed("Conversations to read, strongest evidence first",
                     [(f"{one['conversation_id']}: strength {one['strength']}", evidence(one)) for one in sample[:most]])
-    counts = ", ".join(f"{number} {what}" for what, number in report["log"].items())
-    return section("signals", name, parts, [], None, [counts + "."])
-
-
-def side_text(one):
-    """Repeats of calls on one side of the comparison, with the share where there is one."""
-    told = f"{one['repeats']} of {one['calls']}"
-    return told if one["share"] is None else f"{told} ({one['share']:.3f})"
+    return section("signals", name, parts, [], None, notes)
 
 
 def evidence(one):

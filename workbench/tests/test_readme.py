@@ -1,4 +1,4 @@
-"""What a reader would paste and find broken: an example that fails, a command without help or without an example."""
+"""What a reader would paste and find broken: an example that fails, a path that is gone, a page longer than a screen."""
 
 import contextlib
 import importlib
@@ -12,90 +12,187 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from evaluate import grade, load_cases
-from strategies import STRATEGIES
-from tokenizer import counter
-from tokens.manifest import folder
-
 from base.command import status_of
+from tokens.manifest import folder
+from workbench.tests import readme
 
-HERE = Path(__file__).parents[1]
-ROOT = HERE.parent
-
-
-def commands():
-    """Names of the folder's modules that can be run."""
-    paths = [*HERE.glob("*.py"), *HERE.glob("*/__main__.py")]
-    paths = [path for path in paths if "run_command(main)" in path.read_text(encoding="utf-8")]
-    return sorted(path.parent.name if path.stem == "__main__" else path.stem for path in paths)
-
-
-class Readme(unittest.TestCase):
-    def setUp(self):
-        self.text = (HERE / "README.md").read_text(encoding="utf-8")
-
-    def test_every_command_is_in_the_table_and_every_script_of_the_table_exists(self):
-        named = re.findall(r"^\| `(\w+)\.py` \|", self.text, re.MULTILINE)
-        self.assertEqual(sorted(named), commands())
-
-    @unittest.skipUnless((folder() / "tokenizer.json").exists(), "the tokenizer is not prepared: python prepare.py")
-    def test_the_example_runs_as_it_stands_and_does_what_its_comment_says(self):
-        (example,) = re.findall(r"```python\n(.*?)```", self.text, re.DOTALL)
-        out, names = io.StringIO(), {}
-        with contextlib.redirect_stdout(out):
-            exec(compile(example, "README.md", "exec"), names)
-        self.assertEqual(out.getvalue().strip(), "['system', 'user', 'assistant', 'tool', 'assistant', 'user']")
-        self.assertFalse(any("lunch" in message["content"] for message in names["request"]))
-
-    def test_options_named_in_the_readme_exist(self):
-        helps = "".join(shown(name) for name in commands()) + "--cases --budget"
-        for option in re.findall(r"--[a-z]+", self.text):
-            self.assertIn(option, helps)
+HERE, ROOT = Path(__file__).parents[1], Path(__file__).parents[2]
+FRONT = ROOT / "README.md"
+ROOMS = [ROOT / name for name in ("base", "tokens", "modelkit", "selection", "answers", "compaction")]
+ROOMS += [ROOT / "compaction" / name for name in ("fixtures", "judge", "replay", "sessions", "signals")]
+ROOMS += [HERE, HERE / "report"]
+PAGES = [page for page in (FRONT, *(room / "README.md" for room in ROOMS)) if page.exists()]
+NOT_YET = {str(room.relative_to(ROOT) / "README.md") for room in ROOMS if not (room / "README.md").exists()}
+USERS_FILES = """README.md requirements.txt prepare.py tokenizer.py tokenizer-manifest.json strategies.py evaluate.py
+answer_model.py answer_check.py cases.json answer-keys.json evaluation-result.json answer-result.json test_evaluate.py
+test_answer_check.py""".split()
 
 
-class Snippet(unittest.TestCase):
-    @unittest.skipUnless((folder() / "tokenizer.json").exists(), "the tokenizer is not prepared: python prepare.py")
+def tracked():
+    """The files that the repository holds."""
+    done = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True)
+    return done.stdout.splitlines()
+
+
+class Pages(unittest.TestCase):
+    def test_every_room_has_a_page_of_one_screen_and_the_front_page_links_it(self):
+        front = FRONT.read_text(encoding="utf-8")
+        self.assertLessEqual(len(front.splitlines()), 150)
+        for page in PAGES[1:]:
+            with self.subTest(str(page.relative_to(ROOT))):
+                lines = page.read_text(encoding="utf-8").splitlines()
+                self.assertLessEqual(len(lines), 120)
+                self.assertLessEqual(max(map(len, lines)), 200)
+                self.assertIn(f"]({page.relative_to(ROOT)})", front)
+
+    def test_the_map_of_files_has_at_most_twenty_lines(self):
+        rows = re.search(r"\n## Where the files are\n\n((?:\|.*\n)+)", FRONT.read_text(encoding="utf-8"))[1]
+        self.assertLessEqual(len(rows.splitlines()), 20)
+
+    def test_every_path_and_module_that_a_page_names_exists(self):
+        for page in PAGES:
+            text = page.read_text(encoding="utf-8")
+            names = set(re.findall(r"\]\(([\w./-]+)\)", text)) - NOT_YET | set(
+                re.findall(r"`([\w./-]+\.(?:py|json|md|css))`", text))
+            for name in names - {"worse.py", "cases.py"} if page == FRONT else names:
+                if ".local." in name or name.startswith("my"):
+                    continue
+                with self.subTest(str(page.relative_to(ROOT)), name=name):
+                    self.assertTrue((ROOT / name).exists() or any(page.parent.rglob(name.removeprefix("./"))), name)
+            for module in set(re.findall(r"python -m ([\w.]+)", text)) - {"venv", "unittest", "pip"}:
+                with self.subTest(str(page.relative_to(ROOT)), module=module):
+                    self.assertTrue((ROOT / (module.replace(".", "/") + ".py")).exists()
+                                    or (ROOT / module.replace(".", "/") / "__main__.py").exists())
+
+
+@unittest.skipUnless((folder() / "tokenizer.json").exists(), "the tokenizer is not prepared: python prepare.py")
+@unittest.skipUnless(shutil.which("sh"), "no POSIX shell to paste into")
+class Blocks(unittest.TestCase):
+    def test_every_block_of_every_page_runs_as_pasted_in_order(self):
+        before, path = os.getcwd(), sys.path[:]
+        with tempfile.TemporaryDirectory() as place:
+            for file in ROOT.iterdir():
+                if not file.name.startswith("."):
+                    os.symlink(file, Path(place) / file.name)
+            os.chdir(place)
+            sys.path.insert(0, str(ROOT))
+            try:
+                for page in PAGES:
+                    for number, kind, text, parsed in readme.blocks(page.read_text(encoding="utf-8")):
+                        with self.subTest(f"{page.relative_to(ROOT)}:{number}"):
+                            self.check(kind, text, parsed)
+            finally:
+                os.chdir(before)
+                sys.path[:] = path
+
+    def check(self, kind, text, parsed):
+        if kind == "python":
+            code, out = compile(text, "README.md", "exec"), io.StringIO()
+            if name := re.match(r"# (\w+\.py)\n", text):
+                Path(name[1]).write_text(text, encoding="utf-8")
+            if not parsed:
+                with contextlib.redirect_stdout(out):
+                    exec(code, {"__name__": "pasted"})
+                wanted = re.findall(r"^ *print\(.*\)  # (\S.*)$", text, re.MULTILINE)
+                lines = out.getvalue().splitlines()
+                for comment, line in zip(wanted, lines) if len(lines) == len(wanted) else ():
+                    if comment[0] in "[{'0123456789" and not re.search(r"\.\.\.|…|rounded", comment):
+                        self.assertEqual(line, comment.partition(";")[0])
+        status = 0
+        for command, said in readme.commands(text) if kind == "sh" else ():
+            if parsed:
+                self.assertIsNone(readme.look_up(command))
+                continue
+            status, told = readme.run(command, status)
+            self.assertIn(status, (0, 1, 3), f"{command}\n{told}")
+            self.assertNotIn("Traceback", told, command)
+            if said is not None:
+                self.assertEqual(told.rstrip("\n").split("\n") if told else [], said, command)
+
     def test_the_worse_rule_of_the_front_page_loses_the_fact_that_the_page_names(self):
-        text = (ROOT / "README.md").read_text(encoding="utf-8")
-        (rule,) = re.findall(r"`worse\.py`.*?```python\n(.*?)```", text, re.DOTALL)
-        lost = re.search(r"^      lost: ([\w-]+): (.*)$", text, re.MULTILINE)
-        names = {}
-        exec(compile(rule, "worse.py", "exec"), names)
+        from evaluate import grade, load_cases
+        from strategies import STRATEGIES
+        from tokenizer import counter
+
+        text = FRONT.read_text(encoding="utf-8")
+        lost, names = re.search(r"`worse\.py:notes: lost: ([\w-]+): (.*?)`", text), {}
+        exec(re.search(r"```python\n(# worse\.py\n.*?)```", text, re.DOTALL)[1], names)
         case = next(case for case in load_cases(ROOT / "cases.json") if case["id"] == lost[1])
         for notes, missing in ((STRATEGIES["notes"], []), (names["notes"], [lost[2]])):
-            chosen = notes(case, counter().count)
-            self.assertEqual(grade(case, chosen)["missing"], missing)
+            self.assertEqual(grade(case, notes(case, counter().count))["missing"], missing)
+
+
+class Workflow(unittest.TestCase):
+    def setUp(self):
+        self.text = (HERE / "sample" / "ci.yml").read_text(encoding="utf-8")
+
+    def test_every_command_of_the_workflow_and_its_options_exist(self):
+        lines = re.findall(r"python (?:-m workbench|evaluate).*(?:\n {10}(?:--|\.\.).*)*", self.text)
+        self.assertEqual(len(lines), 4)
+        for line in lines:
+            self.assertIsNone(readme.look_up(" ".join(line.replace("$results", "a.json").split())))
 
     @unittest.skipUnless(shutil.which("sh"), "no POSIX shell to paste into")
     def test_the_page_is_made_of_what_there_is_also_when_the_gate_wrote_nothing(self):
-        text = (ROOT / "README.md").read_text(encoding="utf-8")
-        line = re.search(r"^ *(results=.*)$", text, re.MULTILINE)[1]
+        line = re.search(r"^ *(results=.*)$", self.text, re.MULTILINE)[1]
         for held in (["fresh"], ["gate"], ["fresh", "gate"]):
             with self.subTest(held), tempfile.TemporaryDirectory() as place:
                 for name in ("fresh", "gate"):
                     (Path(place) / f"{name}.local.json").write_text("{}" if name in held else "", encoding="utf-8")
-                done = subprocess.run(
-                    ["sh", "-ec", f'{line}\necho $results'], cwd=place, capture_output=True, text=True, timeout=60)
+                done = subprocess.run(["sh", "-ec", f"{line}\necho $results"], cwd=place, capture_output=True,
+                                      text=True, timeout=60)
                 self.assertEqual((done.returncode, done.stdout.split()), (0, [f"{name}.local.json" for name in held]))
 
 
-class Ignored(unittest.TestCase):
-    @unittest.skipUnless((ROOT / ".git").exists() and shutil.which("git"), "no repository to ask")
-    def test_no_file_that_the_readmes_name_for_traffic_or_results_of_it_can_be_committed(self):
-        pages = [ROOT / "README.md", HERE / "README.md", *sorted((ROOT / "compaction").glob("README*.md"))]
-        texts = [page.read_text(encoding="utf-8") for page in pages]
-        shown = r"^    (?:\$ )?python (?:.*\\\n)?.*$|python -m workbench\.\w+ \S+"
-        lines = re.findall(shown, "\n".join(texts), re.MULTILINE)
-        names = set(re.findall(r"[\w./-]+\.(?:jsonl?|html)\b", "\n".join(lines))) - {"evaluation-result.json"}
-        names |= {"labelled.local.json.journal.jsonl", "traffic.jsonl", "report.local.md", "locomo10.json"}
+class Reading(unittest.TestCase):
+    def test_blocks_are_cut_where_a_reader_cuts_them(self):
+        page = "text\n\n    python a.py > x\n    python b.py\n\n<!-- only parsed: a server -->\n\n    $ python c.py\n    said\n"
+        page += "\n```python\n# f.py\nx = 1\n```\n\n    {\"json\": 1}\n\n- item\n    python is continued text\n"
+        found = readme.blocks(page)
+        self.assertEqual([(kind, text, parsed) for _, kind, text, parsed in found],
+                         [("sh", "python a.py > x\npython b.py", False), ("sh", "$ python c.py\nsaid", True),
+                          ("python", "# f.py\nx = 1", False)])
+        self.assertEqual(readme.commands(found[1][2]), [("python c.py", ["said"])])
+        self.assertEqual(readme.commands("# why\npython a.py \\\n  --b"), [("python a.py    --b", None)])
+
+    def test_an_option_or_a_module_that_is_gone_is_found_although_the_block_is_not_run(self):
+        self.assertIsNone(readme.look_up("python -m workbench.compare a.json b.json --pair a=b > c.json"))
+        self.assertRegex(readme.look_up("python -m workbench.compare a.json b.json --gone"), "no option --gone")
+        self.assertRaises(ModuleNotFoundError, readme.look_up, "python -m workbench.gone a.json")
+
+
+@unittest.skipUnless((ROOT / ".git").exists() and shutil.which("git"), "no repository to ask")
+class Root(unittest.TestCase):
+    def test_the_root_is_the_users_files_and_the_rooms_and_nothing_else(self):
+        root = {name for name in tracked() if "/" not in name and not name.startswith(".")}
+        self.assertEqual(root, {*USERS_FILES, "LICENSE"})
+        self.assertEqual(len(USERS_FILES), 15)
+        folders = {name.split("/")[0] for name in tracked() if "/" in name}
+        self.assertEqual(folders, {".ci"} | {room.relative_to(ROOT).parts[0] for room in ROOMS})
+
+    def test_no_file_that_a_page_names_for_traffic_or_results_of_it_can_be_committed(self):
+        names = {
+            "labelled.local.json.journal.jsonl", "traffic.jsonl", "report.local.md", "locomo10.json", "my-fixtures/a"}
+        for page in PAGES:
+            for _, kind, text, _ in readme.blocks(page.read_text(encoding="utf-8")):
+                names |= set(re.findall(r"(?:>|--output|--contexts|--summary) ([\w./-]+)",
+                                        text)) if kind == "sh" else set()
         self.assertGreater(len(names), 15)
         for name in names:
+            name += "/a" if "." not in name else ""
             with self.subTest(name):
                 done = subprocess.run(["git", "check-ignore", "--quiet", name], cwd=ROOT, timeout=60)
                 self.assertEqual(done.returncode, 0)
 
 
-def shown(name):
+def commands():
+    """Names of the room's modules that can be run."""
+    paths = [*HERE.glob("*.py"), *HERE.glob("*/__main__.py")]
+    paths = [path for path in paths if "run_command(main)" in path.read_text(encoding="utf-8")]
+    return sorted(path.parent.name if path.stem == "__main__" else path.stem for path in paths)
+
+
+def help_of(name):
     """The help of a command."""
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
@@ -105,26 +202,29 @@ def shown(name):
 
 
 class Help(unittest.TestCase):
-    def test_every_command_shows_an_example_of_itself(self):
+    def test_every_command_shows_an_example_of_itself_and_stands_in_the_rooms_table(self):
+        text = (HERE / "README.md").read_text(encoding="utf-8")
         for name in commands():
             with self.subTest(name):
-                self.assertRegex(shown(name), rf"(?s)example: .*python -m workbench\.{name}")
+                self.assertRegex(help_of(name), rf"(?s)example: .*python -m workbench\.{name}")
+                self.assertRegex(text, rf"(?m)^\| .*`{name}(?:\.py|/)`")
 
     @unittest.skipUnless((folder() / "tokenizer.json").exists(), "the tokenizer is not prepared: python prepare.py")
-    @unittest.skipUnless(shutil.which("sh"), "no POSIX shell to paste into")
     def test_the_examples_run_as_they_stand(self):
+        before = os.getcwd()
         with tempfile.TemporaryDirectory() as place:
-            for name in ("evaluation-result.json", "cases.json"):
-                shutil.copy(ROOT / name, place)
-            for name in ("adapter", "compare", "report", "import_cases", "label_cases"):
-                example = shown(name).rpartition("example: ")[2].replace("python -m", f"{sys.executable} -m")
-                with self.subTest(name):
-                    done = subprocess.run(
-                        ["sh", "-ec", example], cwd=place, input="1\n\n", capture_output=True, text=True,
-                        encoding="utf-8", timeout=60, env={**os.environ, "PYTHONPATH": str(ROOT)},
-                    )  # fmt: skip
-                    self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertTrue((Path(place) / "labelled.local.json").exists())
+            for name in ("evaluation-result.json", "cases.json", "workbench", "evaluate.py"):
+                os.symlink(ROOT / name, Path(place) / name)
+            os.chdir(place)
+            try:
+                for name in ("adapter", "compare", "report", "import_cases", "survey"):
+                    example = re.search(r"(?s)example: (.*?)(?:\n\n|\Z)", help_of(name))[1]
+                    for command, _ in readme.commands("\n".join(line.strip() for line in example.splitlines())):
+                        with self.subTest(name):
+                            status, told = readme.run(command, 0)
+                            self.assertEqual(status, 0, told)
+            finally:
+                os.chdir(before)
 
 
 if __name__ == "__main__":

@@ -29,15 +29,11 @@ SURVEY = {
 }
 SIGNALS = {
     "log": {"compactions": 2}, "user_messages": {"restates": 1}, "repeats": {
-        "within_5_user_turns": {
-            "hits": 1, "kinds": {"idle": 1}, "shares": [{
-                "repeat": "equal to any earlier call", "after": {"repeats": 1, "calls": 4, "share": 0.25},
-                "control": {"repeats": 0, "calls": 9, "share": 0.0}, "sessions": {"up": 1, "down": 0,
-                                                                                  "equal": 0}, "sign_test_p": 1.0}]}
-    }, "sample": {
-        "conversations": [{"conversation_id": NASTY, "strength": 5,
-                           "hits": [{"turn": 7, "kind": "idle", "name": "Read",
-                                     "arguments": NASTY}], "restatements": [{"turn": 8, "said": "As I said"}]}]}
+        "window_user_turns": 5, "hits": 1, "kinds": {"idle": 1}, "sign_test_p": 1.0,
+        "after": {"repeats": 1, "calls": 4, "share": 0.25}, "control": {"repeats": 0, "calls": 9, "share": 0.0},
+        "sessions": {"up": 1, "down": 0, "equal": 0}}, "sample": {
+        "conversations": [{"conversation_id": NASTY, "strength": 5, "restatements": [{"turn": 8, "said": "As I said"}],
+                           "hits": [{"turn": 7, "kind": "idle", "name": "Read", "arguments": NASTY}]}]}
 }
 
 
