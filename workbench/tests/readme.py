@@ -1,8 +1,8 @@
 """Run the blocks of a README as a reader pastes them, in order, in a folder that looks like the project's root.
 
-A block is indented by four blanks and begins with `python` or `$`, or is fenced as sh or python. `<!-- only parsed: why -->`
-before it keeps it from being run: its commands and options are looked up instead. A Python block whose first line is
-`# NAME.py` is kept as that file too. Lines after `$ command` are what the command says.
+A block is indented by four blanks and begins with `python` or `$`, or is fenced as sh or python. The comment
+`<!-- only parsed: why -->` before it keeps it from being run: its commands and options are looked up instead. A Python
+block whose first line is `# NAME.py` is kept as that file too. Lines after `$ command` are what the command says.
 Commands of ours run in this process, where the tokenizer is loaded once; all else runs in a shell.
 """
 

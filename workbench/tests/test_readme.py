@@ -1,4 +1,4 @@
-"""What a reader would paste and find broken: an example that fails, a path that is gone, a page longer than a screen."""
+"""What a reader would paste and find broken: an example that fails, a path that is gone, a page of many screens."""
 
 import contextlib
 import importlib
@@ -146,7 +146,8 @@ class Workflow(unittest.TestCase):
 
 class Reading(unittest.TestCase):
     def test_blocks_are_cut_where_a_reader_cuts_them(self):
-        page = "text\n\n    python a.py > x\n    python b.py\n\n<!-- only parsed: a server -->\n\n    $ python c.py\n    said\n"
+        page = "text\n\n    python a.py > x\n    python b.py\n\n"
+        page += "<!-- only parsed: a server -->\n\n    $ python c.py\n    said\n"
         page += "\n```python\n# f.py\nx = 1\n```\n\n    {\"json\": 1}\n\n- item\n    python is continued text\n"
         found = readme.blocks(page)
         self.assertEqual([(kind, text, parsed) for _, kind, text, parsed in found],
