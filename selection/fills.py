@@ -1,14 +1,13 @@
 """Fill a budget with single messages, a session's date shown once.
 
-What comes first in an order is taken if it still fits, as strategies.fill does with turns. A request costs what it
-really costs: what a message adds depends on the message before it, so costs are looked up by neighbours, and the
-request that comes out is counted as a whole.
+What comes first in an order is taken if it still fits, as strategies.fill does with turns. What a message adds depends
+on the one before it, so costs are looked up by neighbours; the request that comes out is counted as a whole.
 
 unit  what is chosen by itself: a user's text, an assistant's text, or a tool call with its results
 date  of a turn with session and date whose user text begins with that date in brackets, as importers write it: it is
       shown with the first chosen message of the session, whoever says it
 
-A warning: an answer may need the reply that was left out, and a reply stands there without the question it answered.
+An answer may need the reply that was left out, and a reply stands there without the question it answered.
 """
 
 from bisect import bisect_left
@@ -17,8 +16,7 @@ from typing import NamedTuple
 
 from strategies import BATCH, available, per_history, render, turn_messages
 
-FIRST = {"role": "user", "content": "Q"}
-REPLY = {"role": "assistant", "content": "A"}
+FIRST, REPLY = {"role": "user", "content": "Q"}, {"role": "assistant", "content": "A"}
 
 
 class Unit(NamedTuple):
@@ -35,8 +33,9 @@ def units(history):
     """The units of the whole history in order."""
     made = []
     for number, turn in enumerate(history):
-        session = dated_session(turn)
-        if session:
+        session = None
+        if turn.get("session") and turn.get("date") and turn["user"].startswith(f"[{turn['date']}] "):
+            session = (turn["session"], turn["date"])
             turn = {**turn, "user": turn["user"].removeprefix(f"[{turn['date']}] ")}
         for message in turn_messages(turn):
             if message["role"] == "tool":
@@ -44,12 +43,6 @@ def units(history):
             else:
                 made.append(Unit(number, [message], session, message["role"] == "user"))
     return made
-
-
-def dated_session(turn):
-    """(session, date) of a turn that shows its date, else None."""
-    dated = turn.get("session") and turn.get("date") and turn["user"].startswith(f"[{turn['date']}] ")
-    return (turn["session"], turn["date"]) if dated else None
 
 
 def text_and_date(unit):
@@ -60,10 +53,14 @@ def text_and_date(unit):
 
 def shown(unit, dated):
     """The messages of a unit as they stand in a request."""
-    if not dated:
-        return unit.messages
     first, *rest = unit.messages
-    return [{**first, "content": f"[{unit.session[1]}] {first['content']}"}, *rest]
+    return [{**first, "content": f"[{unit.session[1]}] {first['content']}"}, *rest] if dated else unit.messages
+
+
+def is_dated(every, before, number):
+    """Whether a unit shows its session's date behind the unit `before` (None: it is the first)."""
+    session = every[number].session
+    return session is not None and (before is None or every[before].session != session)
 
 
 def joined(messages):
@@ -84,38 +81,35 @@ def is_reply(message):
 
 def fill_messages(case, count, order):
     """The selection that takes units (their numbers) in the given order, each if it still fits."""
-    every = units(case["history"])
+    every, limit = units(case["history"]), available(case)
     *head, question = render(case, [])
 
     def request(numbers):
-        messages, before = [], None
-        for number in numbers:
-            messages += shown(every[number], is_dated(every, before, number))
-            before = number
+        pairs = zip([None, *numbers], numbers)
+        messages = (message for before, number in pairs
+                    for message in shown(every[number], is_dated(every, before, number)))
         return [*head, *joined(messages), question]
 
     costs = neighbour_costs(case["history"], count.part) if hasattr(count, "part") else None
-    chosen, used = take_units(costs, order, lambda numbers: count(request(numbers)), available(case))
+    chosen, used = take_units(order, limit, lambda numbers: count(request(numbers)), costs)
     tokens = count(request(chosen))
     if tokens != used:  # a template in which neighbours do not tell it all
-        chosen, tokens = take_units(None, order, lambda numbers: count(request(numbers)), available(case))
+        chosen, tokens = take_units(order, limit, lambda numbers: count(request(numbers)))
     return {"messages": request(chosen), "turns": sorted({every[number].turn for number in chosen}), "notes": 0,
             "input_tokens": tokens}
 
 
-def take_units(costs, order, cost_of, limit):
-    """(units that fit `limit` together taken in the given order, tokens of the request)."""
+def take_units(order, limit, cost_of, costs=None):
+    """(units that fit `limit` together, taken in the given order, tokens of the request)."""
     chosen, used, order = [], cost_of([]), iter(order)
     while batch := list(islice(order, BATCH)):
         if costs:
-            costs.learn(batch)
+            costs.learn([(None, number, False) for number in batch])
         for number in batch:
             if costs and costs.least(number) > limit - used:
                 continue
             here = bisect_left(chosen, number)
-            before = chosen[here - 1] if here else None
-            behind = chosen[here] if here < len(chosen) else None
-            added = costs.added(before, number, behind) if costs else None
+            added = costs and costs.added(*chosen[here - 1 : here] or [None], number, *chosen[here : here + 1])
             total = cost_of([*chosen[:here], number, *chosen[here:]]) if added is None else used + added
             if total <= limit:
                 chosen.insert(here, number)
@@ -123,68 +117,51 @@ def take_units(costs, order, cost_of, limit):
     return chosen, used
 
 
-def is_dated(every, before, number):
-    """Whether a unit shows its session's date behind the unit `before` (None: it is the first)."""
-    session = every[number].session
-    return session is not None and (before is None or every[before].session != session)
-
-
-@per_history
-def neighbour_costs(history, part):
-    return NeighbourCosts(units(history), part)
-
-
 class NeighbourCosts:
-    """What a unit adds to a request, in tokens, by what stands before it; None where only the whole request tells.
+    """What a unit adds to a request, in tokens, by the unit before it; None where only the whole request tells.
 
     A user's text costs the same anywhere. A reply or a call costs what it adds behind the unit before it, whatever
     stands further off: a reply is joined to a reply, a template may write a call into the message that it follows.
     """
 
     def __init__(self, every, part):
-        self._every, self._part = every, part
-        self._own = {}  # (unit, with its date) -> tokens behind a user's message
-        self._behind = {}  # (unit before, unit) -> tokens
-        alone, answered = part([[FIRST], [FIRST, REPLY]])
-        self._alone = alone
-        self._frame = None if None in (alone, answered) else answered - alone  # a join saves it, at most
+        self._every, self._part, self._known = every, part, {}
+        self._alone, answered = part([[FIRST], [FIRST, REPLY]])
+        self._frame = None if None in (self._alone, answered) else answered - self._alone
 
-    def learn(self, numbers):
-        """Look up together what units cost without their date."""
-        new = [number for number in numbers if (number, False) not in self._own]
-        if new:
-            counted = self._counted([(self._every[number], False) for number in new])
-            self._own.update(zip([(number, False) for number in new], counted))
-
-    def _counted(self, wanted):
-        runs = [shown(unit, dated) if unit.opens else [FIRST, *shown(unit, dated)] for unit, dated in wanted]
-        return [tokens if tokens is None or unit.opens else tokens - self._alone
-                for tokens, (unit, _) in zip(self._part(runs), wanted)]
+    def learn(self, keys):
+        """Count together (unit before or None, unit, whether it shows its date), each behind a user's text."""
+        new = [key for key in keys if key not in self._known]
+        runs = []
+        for before, number, dated in new:
+            run = shown(self._every[number], dated)
+            runs.append(run if self._every[number].opens else
+                        [FIRST, *joined([*(() if before is None else self._every[before].messages), *run])])
+        for key, run, tokens in zip(new, runs, self._part(runs) if new else ()):
+            self._known[key] = tokens if tokens is None or run[0] is not FIRST else tokens - self._alone
 
     def least(self, number):
-        """No more than a unit adds anywhere: as a reply it may save its own frame and that of the reply behind."""
-        own = self._own[number, False]
-        return 0 if own is None else own if self._every[number].opens else own - 2 * (self._frame + 2)
+        """No more than a learnt unit adds anywhere: joined, a reply saves its own frame and that of the next."""
+        own, opens = self._known[None, number, False], self._every[number].opens
+        return 0 if own is None else own if opens else own - 2 * (self._frame + 2)
 
-    def added(self, before, number, behind):
-        """What a request gains when a unit is put between two that stand side by side (None: the end)."""
-        pairs = [(before, number)] if behind is None else [(before, number), (number, behind), (before, behind)]
-        costs = [self._cost(*pair) for pair in pairs]
-        if None in costs:
-            return None
-        return costs[0] if behind is None else costs[0] + costs[1] - costs[2]
+    def added(self, before, number, behind=None):
+        """What a request gains when a unit is put between two that stand side by side (None: an end)."""
+        costs = [self.cost(before, number)]
+        if behind is not None:
+            costs += [self.cost(number, behind), self.cost(before, behind)]
+        return None if None in costs else costs[0] + sum(costs[1:2]) - sum(costs[2:])
 
-    def _cost(self, before, number):
+    def cost(self, before, number):
         """What a unit adds behind another (None: it is the first)."""
-        unit, dated = self._every[number], is_dated(self._every, before, number)
-        if unit.opens or before is None or self._every[before].opens:
-            key, known = (number, dated), self._own
-            if key not in known:
-                known[key] = self._counted([(unit, dated)])[0]
+        dated = is_dated(self._every, before, number)
+        if self._every[number].opens or before is None or self._every[before].opens:
+            keys = [(None, number, dated)]
         else:
-            key, known = (before, number), self._behind
-            if key not in known:
-                run = [FIRST, *joined([*self._every[before].messages, *shown(unit, dated)])]
-                both, (first,) = self._part([run])[0], self._counted([(self._every[before], False)])
-                known[key] = None if None in (both, first) else both - self._alone - first
-        return known[key]
+            keys = [(before, number, dated), (None, before, False)]
+        self.learn(keys)
+        both, first = [self._known[key] for key in keys] if len(keys) == 2 else (self._known[keys[0]], 0)
+        return None if None in (both, first) else both - first
+
+
+neighbour_costs = per_history(lambda history, part: NeighbourCosts(units(history), part))

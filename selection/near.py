@@ -68,8 +68,9 @@ def _is_latin(character):
     return character < "\u0250" or "\u1e00" <= character <= "\u1eff"
 
 
+@lru_cache(maxsize=1 << 15)  # texts: a running conversation is read anew at each request
 def passages(text):
-    """The text as lists of stems: whole sentences (ended by line breaks too), packed in order up to PASSAGE stems."""
+    """The text as tuples of stems: whole sentences (ended by line breaks too), packed in order up to PASSAGE stems."""
     packed = []
     for line in text.splitlines():
         for sentence in split_sentences(line):
@@ -78,7 +79,7 @@ def passages(text):
                 packed[-1] += found
             elif found:
                 packed.append(found)
-    return packed
+    return tuple(map(tuple, packed))
 
 
 class NearIndex:

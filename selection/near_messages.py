@@ -21,7 +21,7 @@ from math import fsum, log
 
 from modelkit.segments import words
 
-from selection.near import NearIndex, stems
+from selection.near import NearIndex, passages, stems
 
 LABEL = re.compile(r"([^\W\d_](?:[\w .'’-]{0,29}[\w.])?): ")
 NAMED, FRESH = 0.2, 0.2  # beside near, which is at most 1
@@ -53,7 +53,8 @@ class MessageIndex:
         self._labels.append(label and label[1].lower())
         if label:
             self._bearers[label[1].lower()] = self._bearers.get(label[1].lower(), 0) + 1
-        own, numbers, known = stems(text[label.end():] if label else text), self._numbers, len(self._numbers)
+        own = [stem for passage in passages(text[label.end():] if label else text) for stem in passage]
+        numbers, known = self._numbers, len(self._numbers)
         held = list(dict.fromkeys([numbers.setdefault(one, len(numbers)) for one in own]))
         self._holders += [[] for _ in range(len(numbers) - known)]
         for one in held:

@@ -1,41 +1,276 @@
-"""Measure what selecting costs, each figure as a ratio taken in one run, with peak memory.
+"""Measure what selecting, counting and grading cost, each figure as a ratio taken in one run.
 
-Run:  python -m workbench.bench > bench.local.json              all of it: about fifteen minutes
-      python -m workbench.bench --parts selection,start --turns 50,200,600
+Run:  python -m workbench.bench > bench.local.json              all of it: about a quarter of an hour
+      python -m workbench.bench --parts counting                the two facts of the front page
+      python -m workbench.bench --parts selection,start --turns 50,200,600 --no-peers
 
-Parts  selection  our rules against the floor (every distinct message tokenised once with encode_batch, nothing else),
-                  against the plain way (every candidate rendered and tokenised) and against langchain's trim_messages
-                  given the same exact counter (pip install -r workbench/requirements-bench.txt)
-       sets       whole runs over a generated set in the shape of LoCoMo, all selectors, on one and two processes
-       start      evaluate.py on the twelve cases against verifying and loading the tokenizer
-       near       indexing and asking with `near`
-       choose     a program's call of choose_messages on a chat of 2,000 turns, its tokenizer warm
-       signals    compaction.signals over a generated log
+Parts
+counting   default counters of other libraries on the twelve cases; our count against the plain way, 2,000 turns
+selection  our rules against the floor (every distinct message tokenised once with encode_batch, nothing else), the plain
+           way (every candidate rendered and tokenised) and langchain's trim_messages with the same exact counter
+sets       a generated set in the shape of LoCoMo, all selectors, one process and two
+start      evaluate.py on the twelve cases against verifying and loading the tokenizer
+near       indexing and asking, near and near-messages; filling by messages against filling by turns
+choose     choose_messages after warming, 2,000 turns
+answers    grader 2 on an answer that repeats itself
+signals    compaction.signals over a generated log
 
-Each measurement has a process of its own: it starts cold, and its peak memory is its own. Cold means that no message
-was tokenised before, warm that the same question was asked just before. Seconds are of this machine; ratios carry
-over better. Prints JSON on standard output, a table on standard error.
+Each row comes from a process of its own: it starts cold, and its peak memory is its own. Seconds are of this machine;
+ratios carry over better. What is not installed (pip install -r workbench/requirements-bench.txt) is null.
 """
 
-import argparse
+import json
+import os
+import platform
+import random
+import re
+import resource
+import statistics
+import subprocess
 import sys
 import tempfile
+import time
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
+import strategies
+from base.shown import columns
+from selection.cases import load_cases
+from selection.fills import fill_messages, text_and_date, units
+from selection.near import NearIndex, passages
+from selection.near_messages import MessageIndex
+from tokenizer import counter, load_counter
 from tokens.manifest import MANIFEST, folder, read_manifest, verify
 
-from base.command import InputError, dump, run_command, whole_numbers
-from workbench import bench_parts
-from workbench.bench_set import case_set
+from base.command import InputError, dump, make_parser, progress, run_command, whole_numbers
+from workbench.bench_set import ROOT, case_set, event_log, made_case, question
 
-BUDGET = 16384
-TURNS = (50, 200, 600, 2000, 5000, 10000)
+TURNS, BUDGET, BUDGETS = (50, 200, 600, 2000, 5000, 10000), 16384, (1024, 4096, 16384)
 PEERS_UP_TO = 2000  # turns: beyond, the plain way would take hours
 LONGEST = 10000
-BUDGETS = (1024, 4096, 16384)
-PARTS = ("selection", "sets", "start", "near", "choose", "signals")
+REPEATS = 3
+ALL = ("recent", "relevant", "notes", "hybrid", "bm25", "dense", "rerank", "near", "near-messages")
+LOAD = "from tokenizer import load_counter; from tokens.manifest import MANIFEST; load_counter(MANIFEST)"
+
+
+def timed(function, *arguments):
+    """(seconds, result)."""
+    started = time.perf_counter()
+    result = function(*arguments)
+    return time.perf_counter() - started, result
+
+
+def median_s(function, *arguments):
+    return statistics.median(timed(function, *arguments)[0] for _ in range(REPEATS))
+
+
+def peak_mb(who=resource.RUSAGE_SELF):
+    """The largest resident size of this process (or its children) so far, in MB."""
+    return round(resource.getrusage(who).ru_maxrss / (1 << 20 if sys.platform == "darwin" else 1 << 10))
+
+
+def rounded(row):
+    """A row whose numbers have four digits that tell: {"s": 0.0123456} -> {"s": 0.01235}."""
+    return {name: float(f"{value:.4g}") if isinstance(value, float) else value for name, value in row.items()}
+
+
+def raw_tokenizer():
+    """The tokenizer as the library loads it."""
+    from tokenizers import Tokenizer
+
+    return Tokenizer.from_file(str(folder() / "tokenizer.json"))
+
+
+def floor_s(turns):
+    """Seconds to tokenise every distinct message once with encode_batch and nothing else."""
+    texts = list({message["content"]: None for turn in turns for message in strategies.turn_messages(turn)})
+    tokenizer = raw_tokenizer()
+    tokenizer.encode_batch(texts[:2], add_special_tokens=False)  # its threads start with the first batch
+    return median_s(lambda: tokenizer.encode_batch(texts, add_special_tokens=False))
+
+
+def fresh_counter():
+    """A counter that has seen no message, its threads started."""
+    load_counter.cache_clear()
+    count = counter()
+    count.lengths(["a", "b"])
+    return count
+
+
+def cold(choose, case):
+    """(median seconds, selection) of `choose(case, count)` where nothing was counted or indexed before."""
+    runs = [timed(choose, {**case, "history": list(case["history"])}, fresh_counter()) for _ in range(REPEATS)]
+    return statistics.median(seconds for seconds, _ in runs), runs[-1][1]
+
+
+def plain_counter():
+    """messages -> tokens the plain way: jinja's sandbox as it comes, each request rendered and tokenised whole."""
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    tokenizer, bos = raw_tokenizer(), read_manifest(MANIFEST)["bos_token"]
+    environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
+    template = environment.from_string((folder() / "chat_template.jinja").read_text(encoding="utf-8"))
+
+    def count(messages):
+        text = template.render(messages=messages, add_generation_prompt=True, enable_thinking=False, bos_token=bos)
+        return len(tokenizer.encode(text, add_special_tokens=False).ids)
+
+    return count
+
+
+def trim(messages, budget, count="approximate"):
+    """What langchain keeps of the newest messages, counted by `count` or its own default."""
+    from langchain_core.messages import convert_to_messages, convert_to_openai_messages, trim_messages
+
+    counted = count if isinstance(count, str) else lambda some: count(convert_to_openai_messages(some))
+    return convert_to_openai_messages(trim_messages(
+        convert_to_messages(messages), max_tokens=budget, token_counter=counted, strategy="last", include_system=True,
+        start_on="human"))
+
+
+def remember(messages, budget):
+    """What llama-index's buffer keeps with its default tokenizer, the system message counted first."""
+    from llama_index.core.llms import ChatMessage
+    from llama_index.core.memory import ChatMemoryBuffer
+    from llama_index.core.utils import get_tokenizer
+
+    head, *rest = messages
+    buffer = ChatMemoryBuffer.from_defaults(chat_history=[ChatMessage(**one) for one in rest], token_limit=budget)
+    kept = buffer.get(initial_token_count=len(get_tokenizer()(head["content"])))
+    return [head, *({"role": message.role.value, "content": message.content} for message in kept)]
+
+
+def counting(turns):
+    """In how many of the twelve cases a default counter lets more than the budget through; and what exactness costs."""
+    count, row, cases = counter(), {}, load_cases(ROOT / "cases.json")
+    for name, keep in (("langchain", trim), ("llama_index", remember)):
+        try:
+            row[f"{name}_over_budget"] = sum(
+                count(keep(strategies.render(case, range(len(case["history"]))), strategies.available(case)))
+                > strategies.available(case) for case in cases)
+        except ImportError:
+            row[f"{name}_over_budget"] = None
+    return {**row, "cases": len(cases), **selection(turns, True)}
+
+
+def selection(turns, peers):
+    """Our rules from a cold start, against the floor and, where asked, the plain way and langchain."""
+    case = made_case(turns, BUDGET)
+    ours = {name: cold(strategies.STRATEGIES[name], case) for name in ("recent", "relevant")}
+    floor = floor_s(case["history"])
+    row = {"turns": turns, "recent_s": ours["recent"][0], "floor_s": floor, "relevant_s": ours["relevant"][0],
+           "relevant_over_floor": ours["relevant"][0] / floor, "peak_mb": peak_mb()}
+    for name, (seconds, selected) in ours.items() if peers else ():
+        plain_s, plain = timed(strategies.STRATEGIES[name], case, plain_counter())
+        if plain["turns"] != selected["turns"]:
+            raise RuntimeError(f"{name}: the plain way chose other turns")
+        row[f"plain_over_{name}"] = plain_s / seconds
+    try:
+        took = timed(trim, strategies.render(case, range(turns)), BUDGET, plain_counter())[0] if peers else None
+    except ImportError:
+        took = None
+    return {**row, "langchain_over_recent": took and took / ours["recent"][0]}
+
+
+def whole_set(questions, budget):
+    """All selectors over a set on one process and on two (which load the tokenizer themselves), against its floor and
+    the limit set for it: ten times the floor and 5 ms a question."""
+    from evaluate import run
+
+    with tempfile.TemporaryDirectory() as place:
+        path = case_set(Path(place, "set.json"), questions)
+        histories = {id(case["history"]): case["history"] for case in load_cases(path)}.values()
+        floor = floor_s([turn for turns in histories for turn in turns])
+        load_s, _ = timed(counter)  # apart: the floor does not load its tokenizer either
+        one_s, report = timed(lambda: run(path, ALL, budgets=[budget]))
+        peak = peak_mb()
+        two_s, again = timed(lambda: run(path, ALL, budgets=[budget], jobs=2))
+    if report != again:
+        raise RuntimeError("two processes gave another report than one")
+    return {"budget": budget, "questions": questions, "one_process_s": one_s, "limit_s": 10 * floor + 0.005 * questions,
+            "two_processes_s": two_s, "one_over_two": (load_s + one_s) / two_s, "peak_mb": peak}
+
+
+def start():
+    """`python evaluate.py` from a cold start against a process that verifies and loads the tokenizer alone."""
+
+    def run(*arguments):
+        return timed(lambda: subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True, check=True))[0]
+
+    pairs = [(run("evaluate.py"), run("-c", LOAD)) for _ in range(5)]
+    return {"evaluate_s": statistics.median(ours for ours, _ in pairs),
+            "evaluate_over_load": statistics.median(ours / load for ours, load in pairs)}
+
+
+def near(messages):
+    """near and near-messages over so many messages, tokenising them on one thread being the measure; and filling by
+    messages against filling by as many turns, in an order that has nothing to do with the conversation's."""
+    os.environ["RAYON_NUM_THREADS"] = "1"  # before the tokenizer's threads start: the comparison is with one
+    case, long, rng = made_case(messages // 2, BUDGET), made_case(messages, BUDGET), random.Random(1)
+    said = list(map(text_and_date, units(case["history"])))
+    asked = [question(rng, [turn]) for turn in case["history"][:: max(1, messages // 40)]]
+    floor, row = floor_s(case["history"]), {"messages": messages}
+    for name, kind, texts in (("near", NearIndex, [text for text, _ in said]), ("near_messages", MessageIndex, said)):
+        index_s = statistics.median(timed(lambda: passages.cache_clear() or kind(texts))[0] for _ in range(REPEATS))
+        index = kind(texts)
+        ask_s = statistics.median(timed(index.scores, text)[0] for text in [asked[0], *asked])
+        add_s = timed(lambda: [index.add(text) for text, _ in said[:100]])[0] / min(100, len(said))
+        row |= {f"{name}_index_s": index_s, f"{name}_index_over_tokenise": index_s / floor,
+                f"{name}_ask_ms": 1000 * ask_s, f"{name}_add_ms": 1000 * add_s}
+    for name, fill, size in (("turns", strategies.fill, messages), ("messages", fill_messages, 2 * messages)):
+        order = rng.sample(range(size), size)
+        row[f"fill_by_{name}_s"], _ = cold(lambda case, count: fill(case, count, order), long)
+    return {**row, "fill_messages_over_turns": row["fill_by_messages_s"] / row["fill_by_turns_s"]}
+
+
+def choose(turns):
+    """choose_messages with its default rule: the first call of a warmed process, and the next question."""
+    from workbench.adapter import choose_messages, warm
+
+    warm()
+    case = made_case(turns, BUDGET)
+    messages, row = strategies.render(case, range(turns)), {"turns": turns}
+    for name, text in (("first_ms", case["current"]), ("next_ms", question(random.Random(2), case["history"][:1]))):
+        row[name] = 1000 * timed(choose_messages, [*messages[:-1], {"role": "user", "content": text}], 4096)[0]
+    return {**row, "floor_ms": 1000 * floor_s(case["history"])}
+
+
+def answers(characters):
+    """Grader 2 on an answer that says one thing over and over, and on one eight times as long: 8 is linear."""
+    from answer_check import grade
+
+    def seconds(length):
+        entry = {"answer": ("Three attempts" + " or 5" * length)[:length], "done_reason": "stop"}
+        return median_s(grade, entry, {"must": [re.compile("three|3")], "stale": [re.compile("5")]}, 2)
+
+    short, long = seconds(characters), seconds(8 * characters)
+    return {"characters": characters, "grade_ms": 1000 * short, "eight_times_as_long_over": long / short}
+
+
+def signals(events):
+    """compaction.signals over a generated log, against reading the same log as JSON lines and nothing else."""
+    with tempfile.TemporaryDirectory() as place:
+        log, out = event_log(Path(place, "log.jsonl"), events), Path(place, "signals.json")
+        with log.open(encoding="utf-8") as file:
+            read_s, _ = timed(lambda: [json.loads(line) and None for line in file])
+        with out.open("wb") as file:
+            command = [sys.executable, "-m", "compaction.signals", str(log)]
+            look_s, _ = timed(lambda: subprocess.run(command, cwd=ROOT, stdout=file, stderr=subprocess.PIPE, check=True))
+    return {"events": events, "signals_s": look_s, "events_per_s": round(events / look_s),
+            "over_reading": look_s / read_s, "peak_mb": peak_mb(resource.RUSAGE_CHILDREN)}
+
+
+PARTS = {
+    "counting": lambda args: [(counting, PEERS_UP_TO)],
+    "selection": lambda args: [(selection, turns, not args.no_peers and turns <= PEERS_UP_TO) for turns in args.turns],
+    "sets": lambda args: [(whole_set, args.questions, budget) for budget in BUDGETS],
+    "start": lambda args: [(start,)],
+    "near": lambda args: [(near, LONGEST)],
+    "choose": lambda args: [(choose, PEERS_UP_TO)],
+    "answers": lambda args: [(answers, 1000)],
+    "signals": lambda args: [(signals, args.events)],
+}
 
 
 def alone(function, *arguments):
@@ -44,105 +279,30 @@ def alone(function, *arguments):
         return executor.submit(function, *arguments).result()
 
 
-def tell(line):
-    print(line, file=sys.stderr, flush=True)
-
-
-def measure_selection(turns, peers):
-    """Rows of our rules at each number of turns, with the ratios to the floor and, where asked, to the peers."""
-    rows = []
-    tell(f"{'turns':>6}  {'rule':9}{'cold s':>9}{'warm s':>9}{'floor s':>9}{'cold/floor':>11}{'plain/cold':>11}"
-         f"{'langchain/cold':>15}  peak MB")
-    for number in turns:
-        for name in ("recent", "relevant", "notes", "hybrid"):
-            row = alone(bench_parts.selection, name, number, BUDGET)
-            if peers and number <= PEERS_UP_TO and name in ("recent", "relevant"):
-                row.update(alone(bench_parts.plain_way, name, number, BUDGET))
-                if row["plain_turns"] != row["turns_chosen"]:
-                    raise RuntimeError(f"{name} at {number} turns: the plain way chose other turns")
-                row["plain_over_cold"] = round(row["plain_s"] / row["cold_s"], 1)
-                if name == "recent":
-                    row.update(alone(bench_parts.langchain, number, BUDGET))
-                    if row["langchain_s"] is not None:
-                        row["langchain_over_cold"] = round(row["langchain_s"] / row["cold_s"], 1)
-            row.pop("plain_turns", None)
-            row["turns_chosen"] = len(row["turns_chosen"])
-            rows.append(row)
-            tell(f"{number:6}  {name:9}{row['cold_s']:9.3f}{row['warm_s']:9.4f}{row['floor_s']:9.3f}"
-                 f"{row['cold_over_floor']:11.2f}{row.get('plain_over_cold', '-'):>11}"
-                 f"{row.get('langchain_over_cold', '-'):>15}  {row['peak_mb']}")
-    return rows
-
-
-def measure_sets(questions):
-    """Rows of whole runs over a generated set, at each budget, on one and on two processes."""
-    rows = []
-    tell(f"{'budget':>6}{'questions':>10}{'load s':>8}{'1 process s':>12}{'2 processes s':>14}{'1/2':>6}{'floor s':>9}"
-         f"{'limit s':>9}  peak MB")
-    with tempfile.TemporaryDirectory() as folder:
-        path = case_set(Path(folder, "set.json"), questions)
-        for budget in BUDGETS:
-            row = alone(bench_parts.whole_set, str(path), budget)
-            rows.append(row)
-            tell(
-                f"{budget:6}{row['questions']:10}{row['load_s']:8.2f}{row['one_process_s']:12.2f}{row['two_processes_s']:14.2f}"
-                f"{row['one_over_two']:6.2f}{row['floor_s']:9.2f}{row['limit_s']:9.2f}  {row['peak_mb']}"
-            )
-    return rows
-
-
-def measure_one(function, *arguments):
-    """One row, told as it is."""
-    row = alone(function, *arguments)
-    tell("  ".join(f"{name} {value}" for name, value in row.items()))
-    return row
-
-
-def at_least_one(text):
-    """A whole number from 1."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1")
-    return int(text)
-
-
-def check_prepared():
-    """InputError where the tokenizer is not there to be measured with."""
-    problems = verify(folder(), read_manifest(MANIFEST))
-    if problems:
-        raise InputError(f"{problems[0]}; run: python prepare.py")
-
-
 def main(argv=None):
-    parser = argparse.ArgumentParser(
-        description=__doc__.splitlines()[0],
-        epilog="example: python -m workbench.bench --parts selection --turns 50,200 --no-peers > bench.local.json",
-        formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("--parts", default=",".join(PARTS), help="which parts, of %(default)s")
-    parser.add_argument("--turns", type=whole_numbers, default=TURNS, help="lengths of history")
-    parser.add_argument("--questions", type=at_least_one, default=1982, help="questions of the generated set")
-    parser.add_argument("--events", type=at_least_one, default=1_000_000, help="events of the generated log")
+    parser.add_argument("--turns", type=whole_numbers, default=TURNS, help="lengths of history of the part selection")
+    parser.add_argument("--questions", type=int, default=1982, help="questions of the generated set")
+    parser.add_argument("--events", type=int, default=1_000_000, help="events of the generated log")
     parser.add_argument("--no-peers", action="store_true", help="leave out the slow ones: the plain way, langchain")
-    arguments = parser.parse_args(argv)
-    parts = arguments.parts.split(",")
+    args = parser.parse_args(argv)
+    parts = args.parts.split(",")
     if not set(parts) <= set(PARTS):
-        raise InputError(f"--parts: {arguments.parts!r}; name some of {', '.join(PARTS)}")
-    if set(parts) != {"signals"}:
-        check_prepared()
-    result = {"machine": bench_parts.machine()}
+        raise InputError(f"--parts: {args.parts!r}; name some of {', '.join(PARTS)}")
+    if min(args.questions, args.events) < 1:
+        raise InputError("--questions and --events take a whole number from 1")
+    if not set(parts) <= {"signals", "answers"}:
+        problems = verify(folder(), read_manifest(MANIFEST))
+        if problems:
+            raise InputError(f"{problems[0]}; run: python prepare.py")
+    result = {"machine": {"python": platform.python_version(), "system": platform.system(), "cores": os.cpu_count()}}
     for part in parts:
-        tell(f"\n{part}")
-        if part == "selection":
-            result[part] = measure_selection(arguments.turns, not arguments.no_peers)
-        elif part == "sets":
-            result[part] = measure_sets(arguments.questions)
-        elif part == "start":
-            result[part] = measure_one(bench_parts.start)
-        elif part == "near":
-            result[part] = measure_one(bench_parts.near, LONGEST)
-        elif part == "choose":
-            result[part] = measure_one(bench_parts.choose, PEERS_UP_TO, BUDGET)
-        else:
-            result[part] = measure_one(bench_parts.signals, arguments.events)
+        result[part] = [rounded(alone(*work)) for work in progress(PARTS[part](args), desc=part)]
+        lines = columns([list(result[part][0]), *(row.values() for row in result[part])])
+        if len(result[part]) == 1:
+            lines = columns(result[part][0].items())
+        print(f"\n{part}", *lines, sep="\n", file=sys.stderr, flush=True)
     sys.stdout.write(dump(result))
     return 0
 

@@ -53,7 +53,7 @@ class Passages(unittest.TestCase):
         self.assertEqual([len(found) for found in passages(lines)], [30, 30])
 
     def test_what_has_no_stems_is_no_passage(self):
-        self.assertEqual(passages("The. Of it!\n\n..."), [])
+        self.assertEqual(passages("The. Of it!\n\n..."), ())
 
 
 class Index(unittest.TestCase):

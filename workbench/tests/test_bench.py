@@ -2,18 +2,21 @@
 
 import contextlib
 import io
+import json
 import tempfile
 import unittest
+from functools import lru_cache
 from pathlib import Path
 from unittest import mock
 
+from compaction.signals.events import problem_of
 from selection.cases import load_cases
 from strategies import STRATEGIES
 from test_evaluate import needs_tokenizer
 
 from base.command import status_of
-from workbench import bench, bench_parts
-from workbench.bench_set import case_set, history
+from workbench import bench
+from workbench.bench_set import case_set, event_log, history, made_case
 
 
 def told(*arguments):
@@ -25,10 +28,8 @@ def told(*arguments):
 
 class Options(unittest.TestCase):
     def test_a_wrong_option_is_measured_or_a_traceback(self):
-        for arguments in (
-            ["--parts", "nope"], ["--parts", ","], ["--turns", "0"], ["--questions", "0"], ["--questions", "-3"],
-            ["--events", "0"], ["--events", "many"],
-        ):  # fmt: skip
+        for arguments in (["--parts", "nope"], ["--parts", ","], ["--turns", "0"], ["--questions", "0"],
+                          ["--questions", "-3"], ["--events", "0"], ["--events", "many"]):
             with self.subTest(arguments), mock.patch.object(bench, "alone", side_effect=AssertionError("measured")):
                 status, out, errors = told(*arguments)
                 self.assertEqual((status, out), (2, ""))
@@ -36,7 +37,7 @@ class Options(unittest.TestCase):
 
     def test_a_tokenizer_that_is_not_there_is_a_traceback(self):
         with tempfile.TemporaryDirectory() as empty, mock.patch.dict("os.environ", {"LAB_TOKENIZER": empty}):
-            for part in ("selection", "sets", "start", "near"):
+            for part in sorted(set(bench.PARTS) - {"answers", "signals"}):
                 status, out, errors = told("--parts", part)
                 self.assertEqual((status, out, errors.count("\n")), (2, "", 1))
                 self.assertIn("run: python prepare.py", errors)
@@ -53,13 +54,43 @@ class Generated(unittest.TestCase):
     def test_two_seeds_give_one_history(self):
         self.assertNotEqual(history(5, seed=1), history(5, seed=2))
 
+    def test_a_generated_log_is_refused(self):
+        with tempfile.TemporaryDirectory() as folder:
+            lines = event_log(Path(folder, "log"), 900).read_text(encoding="utf-8").splitlines()
+        events = list(map(json.loads, lines))
+        self.assertEqual([problem for event in events if (problem := problem_of(event))], [])
+        self.assertEqual((len(events), len({event["conversation_id"] for event in events})), (900, 3))
 
-@needs_tokenizer
-class Peers(unittest.TestCase):
+
+class Rows(unittest.TestCase):
+    """Every part that needs no other process measures something; what is not installed is null."""
+
+    def test_a_part_measures_nothing(self):
+        for part, work, wanted in (
+                (bench.answers, (200,), {"characters", "grade_ms", "eight_times_as_long_over"}),
+                (bench.rounded, ({"s": 0.0123456, "n": 3, "none": None},), {"s", "n", "none"})):
+            self.assertEqual(set(part(*work)), wanted)
+        self.assertEqual(bench.rounded({"s": 0.0123456, "n": 123456}), {"s": 0.01235, "n": 123456})
+
+    @needs_tokenizer
+    def test_a_part_that_counts_measures_nothing_or_fails_without_the_other_libraries(self):
+        from tokenizer import counter
+
+        absent = {"langchain_core": None, "llama_index": None}
+        loaded = {"raw_tokenizer": lru_cache(bench.raw_tokenizer), "fresh_counter": counter, "REPEATS": 1}
+        with (mock.patch.dict("os.environ"), mock.patch.dict("sys.modules", absent),
+              mock.patch.multiple(bench, **loaded)):  # loaded once: a cold start each takes a quarter of a minute
+            row = bench.counting(20)
+            self.assertEqual((row["langchain_over_budget"], row["llama_index_over_budget"]), (None, None))
+            self.assertGreater(row["plain_over_recent"], 0)
+            self.assertGreater(bench.near(20)["fill_messages_over_turns"], 0)
+            self.assertEqual(bench.choose(20)["turns"], 20)
+
+    @needs_tokenizer
     def test_the_plain_way_counts_or_chooses_otherwise(self):
         from tokenizer import counter
 
-        case, plain = bench_parts.made_case(30, 900), bench_parts.plain_counter()
+        case, plain = made_case(30, 900), bench.plain_counter()
         for name, select in STRATEGIES.items():
             self.assertEqual(select(case, plain), select(case, counter()), name)
 
