@@ -251,7 +251,9 @@ def answers(characters):
 def signals(events):
     """compaction.signals over a generated log, against reading the same log as JSON lines and nothing else."""
     with tempfile.TemporaryDirectory() as place:
-        log, out = event_log(Path(place, "log.jsonl"), events), Path(place, "signals.json")
+        log, out = Path(place, "log.jsonl"), Path(place, "signals.json")
+        with log.open("w", encoding="utf-8") as file:
+            file.writelines(json.dumps(event) + "\n" for event in event_log(events))
         with log.open(encoding="utf-8") as file:
             read_s, _ = timed(lambda: [json.loads(line) and None for line in file])
         with out.open("wb") as file:

@@ -15,7 +15,6 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 UTTERANCE_WORDS = 21  # about 120 characters
 HISTORIES, TURNS, QUESTIONS = 10, 297, 1982
-REPLIES = 100  # turns of a generated conversation in a log
 
 
 @lru_cache(maxsize=1)
@@ -78,18 +77,19 @@ def case_set(path, questions=QUESTIONS, histories=HISTORIES, turns=TURNS, seed=1
     return Path(path)
 
 
-def event_log(path, events, seed=1):
-    """Write a log of an agent's events, one conversation after the other, and return its path."""
+def event_log(events, seed=1):
+    """Yield so many events of an agent's log: conversations of 15 turns with calls that repeat, writes and a compaction."""
     rng = random.Random(seed)
-    texts, files = [utterance(rng) for _ in range(500)], [f"src/{word}.py" for word in vocabulary()[0][:200]]
-    with open(path, "w", encoding="utf-8") as file:
-        for number in range(events):
-            turn, step = divmod(number, 4)
-            event = {"conversation_id": f"made-{turn // REPLIES}", "turn": 1 + turn % REPLIES, "reply": step // 2,
-                     "kind": ("user", "tool_call", "tool_result", "assistant")[step], "content": rng.choice(texts)}
-            if step in (1, 2):
-                event["call_id"] = f"c{turn}"
-            if step == 1:
-                event |= {"name": rng.choice(("read", "edit")), "arguments": {"path": rng.choice(files)}}
-            file.write(json.dumps(event) + "\n")
-    return Path(path)
+    for made in range(events):
+        turn, step = made % 150 // 10 + 1, made % 10
+        event = {"conversation_id": f"c{made // 150}", "turn": turn, "reply": made % 150}
+        path = f"src/part_{rng.randrange(40)}.py"
+        if step == 0:
+            yield {**event, "kind": "user", "content": utterance(rng)}
+        elif step == 9:
+            yield {**event, "kind": "compaction" if turn == 8 else "assistant", "content": utterance(rng)}
+        elif step % 2:
+            name, more = rng.choice((("read", {}), ("edit", {"text": f"x = {rng.randrange(999)}"})))
+            yield {**event, "kind": "tool_call", "name": name, "arguments": {"path": path, **more}, "call_id": str(made)}
+        else:
+            yield {**event, "kind": "tool_result", "content": f"{rng.randrange(3)} lines", "call_id": str(made - 1)}
