@@ -11,7 +11,7 @@ selection  our rules against the floor (every distinct message tokenised once wi
 sets       a generated set in the shape of LoCoMo, all selectors, one process and two
 start      evaluate.py on the twelve cases against verifying and loading the tokenizer
 near       indexing and asking, near and near-messages; filling by messages against filling by turns
-choose     choose_messages after warming, 2,000 turns
+choose     choose_messages after warming, 2,000 turns, and one turn later
 answers    grader 2 on an answer that repeats itself
 signals    compaction.signals over a generated log
 
@@ -51,7 +51,8 @@ PEERS_UP_TO = 2000  # turns: beyond, the plain way would take hours
 LONGEST = 10000
 REPEATS = 3
 ALL = ("recent", "relevant", "notes", "hybrid", "bm25", "dense", "rerank", "near", "near-messages")
-LOAD = "from tokenizer import load_counter; from tokens.manifest import MANIFEST; load_counter(MANIFEST)"
+LOAD = ("from tokenizer import *; from tokenizers import Tokenizer; "
+        "Tokenizer.from_buffer(read_verified(MANIFEST, read_manifest(MANIFEST))['tokenizer.json'])")
 
 
 def timed(function, *arguments):
@@ -225,14 +226,15 @@ def near(messages):
 
 
 def choose(turns):
-    """choose_messages with its default rule: the first call of a warmed process, and the next question."""
+    """choose_messages with its default rule: the first call of a warmed process, and the one after the next turn."""
     from workbench.adapter import choose_messages, warm
 
     warm()
-    case = made_case(turns, BUDGET)
-    messages, row = strategies.render(case, range(turns)), {"turns": turns}
-    for name, text in (("first_ms", case["current"]), ("next_ms", question(random.Random(2), case["history"][:1]))):
-        row[name] = 1000 * timed(choose_messages, [*messages[:-1], {"role": "user", "content": text}], 4096)[0]
+    case = made_case(turns + 1, BUDGET)
+    head, *said, asked = strategies.render(case, range(turns + 1))
+    row = {"turns": turns}
+    for name, end in (("first_ms", -2), ("next_ms", None)):
+        row[name] = 1000 * timed(choose_messages, [head, *said[:end], asked], 4096)[0]
     return {**row, "floor_ms": 1000 * floor_s(case["history"])}
 
 
