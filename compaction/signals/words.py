@@ -60,7 +60,7 @@ HINTS = re.compile(
 LIFTS = re.compile(r"\b(?:(?:open|back|allowed|free) again|no longer|any ?more|go ahead|(?:is|are) (?:done|out|over|ready|back)|signed off|said yes|"
                    r"from now on|you (?:can|may) now|now you (?:can|may)|never ?mind|changed my mind)\b", re.I)
 OUTPUT_LINE = re.compile(
-    r"^\s*(?:[$>#%➜❯]\s|---|===|\+\+\+|@@|[+-]\s{2,}|\d{4}-\d\d-\d\d|\d+[:|]|\[[\w :.-]+\]|at \S+[:(]|File \"|Traceback|"
+    r"^\s*(?:[$>#%➜❯]\s|! \[|---|===|\+\+\+|@@|[+-]\s{2,}|\d{4}-\d\d-\d\d|\d+[:|]|\[[\w :.-]+\]|at \S+[:(]|File \"|Traceback|"
     r"\w*(?:Error|Exception|Warning)\b:|(?:On branch|Your branch|Changes (?:not )?(?:staged|to be)|Untracked files|"
     r"modified:|new file:|deleted:|renamed:|commit [0-9a-f]{7,}|Author:|Date:|Merge:|index [0-9a-f]{6,}|diff --git)|"
     r"(?:remote|fatal|hint|stderr|stdout|FAIL|PASS|ok|FAILED|ERROR|WARN|WARNING|INFO|DEBUG|error|warning|npm|npx)\b[:\s]|"
