@@ -1,6 +1,6 @@
 """Tell a CI system what a gate found: JUnit XML in a file, annotations in the log of GitHub Actions.
 
-check  {"name", "group" (JUnit's classname), "state": "passed", "failed" or "error", "message"}; "error" is what could not
+check  {"name", "group" (JUnit's classname), "state": "passed", "failed" or "error", "message"}; "error": what could not
        be decided: a CI system shows it as no pass
 """
 
@@ -39,8 +39,8 @@ def junit(suite, checks):
             continue
         tag = "failure" if check["state"] == "failed" else "error"
         first = check["message"].split("\n")[0]
-        lines += [f"  <testcase {place}>", f"    <{tag} message={attribute(first)}>{escape(plain(check['message']))}</{tag}>",
-                  "  </testcase>"]
+        lines += [f"  <testcase {place}>",
+                  f"    <{tag} message={attribute(first)}>{escape(plain(check['message']))}</{tag}>", "  </testcase>"]
     return "\n".join([*lines, "</testsuite>", ""])
 
 

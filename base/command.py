@@ -225,7 +225,7 @@ def make_parser(doc, commands=None, name=None, **options):
                **({"epilog": f"example: {examples}"} if examples else {}), **options}
     if commands is not None:
         return commands.add_parser(name, **{"help": description, **options})
-    parser = argparse.ArgumentParser(**options)
+    parser = argparse.ArgumentParser(prog=command_name(), **options)
     parser.add_argument("--version", action="version", version=f"%(prog)s {VERSION}")
     return parser
 
@@ -313,15 +313,21 @@ def status_of(main, argv=None):
         return 2
 
 
+def command_name():
+    """What the running command is called: evaluate.py, compare.py; compaction.signals for a package's __main__."""
+    name, spec = Path(sys.argv[0]).name, getattr(sys.modules["__main__"], "__spec__", None)
+    return spec.parent if name == "__main__.py" and spec else name
+
+
 def told(problem, status):
     """`status`, the problem told as one line, whatever names and texts it quotes."""
     line = "".join(character if character.isprintable() else ascii(character)[1:-1] for character in str(problem))
-    print(f"{Path(sys.argv[0]).name}: {line}", file=sys.stderr)
+    print(f"{command_name()}: {line}", file=sys.stderr)
     return status
 
 
 def stopped_early(kind, error, place):
-    """The hook for what ends a command of ours while it is still being imported: Ctrl-C is one line and 130 there too."""
+    """The hook for what ends a command while it is still being imported: Ctrl-C is one line and 130 there too."""
     if issubclass(kind, KeyboardInterrupt):
         os._exit(told("stopped", 130))
     sys.__excepthook__(kind, error, place)

@@ -30,7 +30,8 @@ def load_function(name, others="a known name", option=""):
     where = f"{option}: " if option else ""
     in_file = place.endswith(".py")
     if not colon or not attribute or not (in_file or all(place.split("."))):
-        raise InputError(f"{where}{name!r} is no name known here; give {others}, or your own as FILE.py:NAME or module:function")
+        raise InputError(
+            f"{where}{name!r} is no name known here; give {others}, or your own: FILE.py:NAME or module:function")
     if in_file and not Path(place).is_file():
         raise InputError(f"{where}{place}: no such file; give FILE.py:NAME")
     try:

@@ -12,7 +12,7 @@ def written_out(text):
 
 
 def one_line(text, width=None):
-    """A text on one line of at most `width` characters: blanks for line breaks, control and format characters written out.
+    """A text on one line of at most `width` characters: blanks for line breaks, control characters written out.
 
     one_line("a\\nb\\x1b[2J") -> "a b\\\\x1b[2J"
     """
@@ -26,6 +26,8 @@ def columns(rows, right=()):
     columns([["rule", "found"], ["recent", 2]], right=[1]) -> ["rule    found", "recent      2"]
     """
     rows = [[one_line(cell) for cell in row] for row in rows]
-    widths = [max(len(row[place]) for row in rows if place < len(row)) for place in range(max(map(len, rows), default=0))]
+    widths = [
+        max(len(row[place]) for row in rows if place < len(row)) for place in range(max(map(len, rows), default=0))]
     return ["  ".join(cell.rjust(width) if place in right else cell.ljust(width)
-                      for place, (cell, width) in enumerate(zip(row, widths))).rstrip() for row in rows]
+                      for place, (cell, width) in enumerate(zip(row, widths))).rstrip()
+            for row in rows]

@@ -1,16 +1,9 @@
 """How much a number of trials can show: intervals, exact tests, the resolution of a success rate.
 
-Run:  python -m base.stats --rate 0.83 --runs 200 --drop 0.015
-Does not count anything itself (gates.py, replay.py do).
-
 kept, n   successes and trials, whole numbers
 """
 
-import argparse
 import math
-import sys
-
-from base.command import InputError, dump, run_command
 
 Z = 1.959963984540054  # the 97.5% point of the standard normal distribution: two-sided 95%
 
@@ -78,20 +71,3 @@ def percentile(values, share):
     if not values:
         raise ValueError("no values, no percentile")
     return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
-
-
-def main(argv=None):
-    parser = argparse.ArgumentParser(description="What a success rate over so many runs can show.",
-                                     epilog="example: python -m base.stats --rate 0.83 --runs 200 --drop 0.015")
-    parser.add_argument("--rate", type=float, required=True, help="success rate, 0 to 1")
-    parser.add_argument("--runs", type=int, required=True, help="independent conversations it was measured on")
-    parser.add_argument("--drop", type=float, help="a drop in the rate that you would want to see")
-    args = parser.parse_args(argv)
-    try:
-        sys.stdout.write(dump(resolution(args.rate, args.runs, args.drop)))
-    except ValueError as error:
-        raise InputError(str(error)) from None
-
-
-if __name__ == "__main__":
-    run_command(main)

@@ -15,11 +15,17 @@ from strategies import turn_messages
 from base.command import depth
 from base.shapes import Only, misfit
 
-CALL = {"id?": str, "type?": lambda kind: kind == "function", "function": {"name": lambda name: misfit(name, str) is None and name.strip() != "",
-                                              "arguments": dict}}
-MESSAGES = {"system": Only({"role": str, "content": str}), "user": Only({"role": str, "content": str}),
-            "assistant": Only({"role": str, "content": str, "tool_calls?": [CALL]}),
-            "tool": Only({"role": str, "content": str, "tool_call_id?": str, "name?": str})}
+CALL = {
+    "id?": str,
+    "type?": lambda kind: kind == "function",
+    "function": {"name": lambda name: misfit(name, str) is None and name.strip() != "", "arguments": dict},
+}
+MESSAGES = {
+    "system": Only({"role": str, "content": str}),
+    "user": Only({"role": str, "content": str}),
+    "assistant": Only({"role": str, "content": str, "tool_calls?": [CALL]}),
+    "tool": Only({"role": str, "content": str, "tool_call_id?": str, "name?": str}),
+}
 TURN = Only({"user": str, "assistant": str, "id?": lambda name: misfit(name, str) is None and name.strip() != "",
              "session?": str, "date?": str, "messages?": list})
 DEEPEST_MESSAGE = 50  # levels of lists and objects: templates walk through them by recursion
@@ -43,7 +49,7 @@ def history_problem(history, place="history", own_calls=False):
 
 
 def turn_problem(turn, place="turn", calls=None):
-    """What is wrong with a turn, or None. `calls`: the call ids of the history so far, to which the turn's are added."""
+    """What is wrong with a turn, or None. `calls`: the call ids of the history so far; the turn's are added."""
     problem, answerable = misfit(turn, TURN, place), []
     for number, message in enumerate(turn.get("messages", []) if problem is None else [], 1):
         where = f"{place}, message {number}"
@@ -51,8 +57,9 @@ def turn_problem(turn, place="turn", calls=None):
             return message_problem(message, where, ("assistant", "tool"))
         if message["role"] == "tool":
             if message.get("tool_call_id") not in answerable:
-                return (f"{where} answers no call of the assistant's message before it, or answers one twice: a template "
-                        "would leave it out")
+                return (
+                    f"{where} answers no call of the assistant's message before it, or answers one twice: a template "
+                    "would leave it out")
             answerable.remove(message.get("tool_call_id"))
             continue
         answerable = [call.get("id") for call in message.get("tool_calls", [])]

@@ -7,14 +7,24 @@ import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-LAYERS = ("strategies", "base", "tokens modelkit", "tokenizer", "selection answers", "answer_model", "compaction",
-          "prepare evaluate answer_check", "workbench")  # lowest first; tests may import anything
+LAYERS = (
+    "strategies",
+    "base",
+    "tokens modelkit",
+    "tokenizer",
+    "selection answers",
+    "answer_model",
+    "compaction",
+    "prepare evaluate answer_check",
+    "workbench",
+)  # lowest first; tests may import anything
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names.split()}
 
 
 def imports(root):
     """{module: modules of ours that it imports, inside functions too}, tests left out."""
-    paths = {".".join(path.relative_to(root).with_suffix("").parts): path for path in root.rglob("*.py")
+    paths = {".".join(path.relative_to(root).with_suffix("").parts): path
+             for path in root.rglob("*.py")
              if not any(part[:1] == "." or part in ("tests", "venv") for part in path.relative_to(root).parts)}
     paths = {name: path for name, path in paths.items() if not name.endswith("__init__") and name[:5] != "test_"}
     graph = {}
@@ -60,7 +70,9 @@ class Layers(unittest.TestCase):
         self.assertEqual(circle(by_first_name(graph)), [])
 
     def test_a_room_imports_one_beside_or_above_it(self):
-        wrong = [f"{name} -> {other}" for name, needed in by_first_name(imports(ROOT)).items() for other in needed
+        wrong = [f"{name} -> {other}"
+                 for name, needed in by_first_name(imports(ROOT)).items()
+                 for other in needed
                  if RANK[other] >= RANK[name]]
         self.assertEqual(wrong, [])
 
@@ -69,8 +81,8 @@ class Layers(unittest.TestCase):
 
     def test_a_circle_or_a_folder_that_is_passed_over_is_not_named(self):
         with tempfile.TemporaryDirectory() as folder:
-            for name, text in (("a/one", "def f():\n    from b import two"), ("b/two", "import c"), ("c", "from a.one import f"),
-                               ("a/tests/test_one", "import c")):
+            for name, text in (("a/one", "def f():\n    from b import two"), ("b/two", "import c"),
+                               ("c", "from a.one import f"), ("a/tests/test_one", "import c")):
                 (Path(folder) / name).parent.mkdir(parents=True, exist_ok=True)
                 (Path(folder) / name).with_suffix(".py").write_text(text, encoding="utf-8")
             graph = imports(Path(folder))

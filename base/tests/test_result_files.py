@@ -45,7 +45,8 @@ class Evaluation(unittest.TestCase):
         self.refused("recent: case 'a' stands twice", level(recent=[row("a"), row("a")]))
         self.refused("notes: case 'b' is not everywhere", level(recent=[row("a"), row("b")], notes=[row("a")]))
         self.refused("notes: case 'a' is not everywhere", level(recent=[row("a")], notes=[row("a", split="held_out")]))
-        self.refused("strategy 'notes' is not everywhere", SINGLE | {"summary": {"recent": SINGLE["summary"]["recent"]}})
+        self.refused(
+            "strategy 'notes' is not everywhere", SINGLE | {"summary": {"recent": SINGLE["summary"]["recent"]}})
         for change in ({"split": "test"}, {"error": "failed"}, {"required_total": 0, "required_found": 0}):
             self.refused("the summary is not", level(recent=[row("a", **change)]))
 
@@ -54,8 +55,8 @@ class Evaluation(unittest.TestCase):
                      {"budgets": SWEEP["budgets"] | {"128": level(notes=[row("a"), row("b")])}})
         self.refused("budget 128: recent: case 'b' is not everywhere",
                      {"budgets": SWEEP["budgets"] | {"128": level(recent=[row("a")])}})
-        self.refused("budget 64: recent: the summary is not",
-                     {"budgets": {"64": level(recent=[row("a", input_tokens=65)])}})
+        self.refused(
+            "budget 64: recent: the summary is not", {"budgets": {"64": level(recent=[row("a", input_tokens=65)])}})
 
 
 if __name__ == "__main__":

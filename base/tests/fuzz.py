@@ -1,0 +1,243 @@
+"""Mutated input for every command: no traceback, no hang, nothing written after a refusal, no wrong pass.
+
+Run:  python -m base.tests.fuzz 20000            that many mutants over all targets; prints what broke, as JSON
+      python -m base.tests.fuzz 500 evaluate     over the targets of one command
+
+Structure-aware: half the mutants change a place of the JSON value that a file holds, the other half its bytes. A mutant
+is told by its target and its number alone, so that it can be made again. Each batch runs in a child process, which is
+killed where one mutant takes longer than LIMIT_S: that is a hang.
+"""
+
+import contextlib
+import copy
+import importlib
+import io
+import json
+import os
+import random
+import re
+import selectors
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from unittest import mock
+
+from base.command import dump, make_parser, run_command, status_of
+from base.tests.fuzz_samples import SAMPLES, TARGETS
+
+ROOT = Path(__file__).parents[2]
+LIMIT_S = 120  # for one mutant: generous, since a busy machine is slow and a hang never ends
+ODD = [
+    None,
+    True,
+    False,
+    0,
+    1,
+    -1,
+    1.5,
+    10**40,
+    "",
+    " ",
+    "x",
+    "\ud800",
+    "\u202e\x1b[2J",
+    "../../x",
+    "a/b",
+    "<bos>",
+    [],
+    {},
+    [1],
+    {"a": 1},
+    "y" * 5000,
+    json.loads("[" * 120 + "]" * 120),
+]
+JUNK = [
+    b"",
+    b"\0",
+    b"\xff\xfe",
+    b"\xef\xbb\xbf",
+    b"{",
+    b"[" * 100_000,
+    b'{"a": NaN}',
+    b'"\\ud800"',
+    b"\r\n",
+    b"\x1b[2J",
+    b"1e999",
+    b'{"a": 1, "a": 2}',
+    b"\xf0\x9f\x98",
+]
+
+
+def places(value, path=()):
+    """Every path into a JSON value: places({"a": [5]}) -> ("a",), ("a", 0)."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in items:
+        yield (*path, key)
+        yield from places(inner, (*path, key))
+
+
+def changed_value(value, chance):
+    """A copy of a JSON value with one place taken out, replaced, repeated or exchanged with another's value."""
+    value = copy.deepcopy(value)
+    paths = list(places(value))
+    if not paths:
+        return chance.choice(ODD)
+    *path, last = chance.choice(paths)
+    owner = value
+    for key in path:
+        owner = owner[key]
+    deed = chance.randrange(5)
+    if deed == 0:
+        del owner[last]
+    elif deed == 1 and isinstance(owner, list):
+        owner.insert(last, copy.deepcopy(owner[last]))
+    elif deed == 2 and isinstance(owner, dict):
+        owner[chance.choice(["x", "\ud800", "../y", *owner])] = copy.deepcopy(owner[last])
+    elif deed == 3:
+        other = value
+        for key in chance.choice(paths):
+            other = other[key]
+        owner[last] = copy.deepcopy(other)
+    else:
+        owner[last] = copy.deepcopy(chance.choice(ODD))
+    return value
+
+
+def changed_bytes(data, chance):
+    """The bytes with a piece cut off, taken out, repeated or replaced by junk."""
+    begin, end = sorted(chance.randrange(len(data) + 1) for _ in range(2))
+    end = min(end, begin + chance.choice([1, 10, 200]))
+    return chance.choice([data[:begin], data[:begin] + data[end:], data[:end] + data[begin:],
+                          data[:begin] + chance.choice(JUNK) + data[end:]])
+
+
+def mutant(data, chance):
+    """One mutant of a file's bytes; a file of JSON, or of JSON lines, half the time by its structure."""
+    if chance.random() < 0.5:
+        return changed_bytes(data, chance)
+    try:
+        return json.dumps(changed_value(json.loads(data), chance)).encode()
+    except ValueError:
+        lines = data.split(b"\n")
+    number = chance.randrange(len(lines))
+    try:
+        lines[number] = json.dumps(changed_value(json.loads(lines[number]), chance)).encode()
+    except ValueError:
+        return changed_bytes(data, chance)
+    return b"\n".join(lines)
+
+
+def files_in(folder):
+    """{path below the folder: bytes}, the locks that a run leaves aside."""
+    return {str(path.relative_to(folder)): path.read_bytes()
+            for path in Path(folder).rglob("*")
+            if path.is_file() and path.suffix != ".lock"}
+
+
+def laid_out(target, folder):
+    """(names of the samples that a target reads, its arguments), the samples written into a folder."""
+    words = TARGETS[target][0]
+    named = set(re.findall(r"\{([\w.-]+)\}", " ".join(words)))
+    used = sorted(name for name in SAMPLES if name in named or name.partition("/")[0] in named)
+    for name in used:
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_bytes(SAMPLES[name]())
+    return used, [re.sub(r"\{([\w.-]+)\}", lambda match: str(folder / match[1]), word) for word in words]
+
+
+def run_mutant(target, number):
+    """What is wrong with how a target took its mutant of that number, as text, or None."""
+    chance, status_never = random.Random(f"{target} {number}"), TARGETS[target][1]
+    with tempfile.TemporaryDirectory() as folder:
+        used, argv = laid_out(target, Path(folder))
+        hit = chance.choice(used)
+        (Path(folder) / hit).write_bytes(mutant(SAMPLES[hit](), chance))
+        before = files_in(folder)
+        status, out, err = run(target.split()[0], argv, folder)
+        after = files_in(folder)
+    if "Traceback" in err:
+        return f"{hit}: traceback: {err.strip().splitlines()[-1][:300]}"
+    if status not in (0, 1, 2, 3):
+        return f"{hit}: exit status {status}"
+    if status == 2 and (
+        out or len([line for line in err.splitlines() if line.startswith(f"{Path(sys.argv[0]).name}: ")]) > 1
+    ):
+        return f"{hit}: refused with output, or in more than one line: {err[-300:]!r}"
+    if status == 2 and after != before:
+        return f"{hit}: wrote {sorted(set(after) ^ set(before)) or 'over a file'} after a refusal"
+    if status in status_never:
+        return f"{hit}: a wrong pass, exit status {status}"
+    return None
+
+
+def run(command, argv, folder):
+    """(exit status, standard output, standard error) of a command in this process."""
+    package = (ROOT / command.replace(".", "/")).is_dir()
+    module = importlib.import_module(command + ".__main__" * package)
+    out, err = io.StringIO(), io.StringIO()
+    here = os.getcwd()
+    try:
+        os.chdir(folder)
+        with (
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+            mock.patch("sys.stdin", io.StringIO("")),
+            mock.patch.dict(os.environ, {"LAB_TOKENIZER": str(Path(folder) / ".made")} if command == "prepare" else {}),
+        ):
+            status = status_of(module.main, argv)
+    finally:
+        os.chdir(here)
+    return status, out.getvalue(), err.getvalue()
+
+
+def run_all(work):
+    """[{"target", "number", "problem"}] of (target, number) pairs; the child that runs them is killed where one hangs."""
+    problems, left = [], list(work)
+    while left:
+        words = [sys.executable, "-m", "base.tests.fuzz", "--child"]
+        with subprocess.Popen(
+            words, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        ) as child:
+            child.stdin.write(json.dumps(left).encode())
+            child.stdin.close()
+            for problem in answers(child):
+                target, number = left.pop(0)
+                problems += [{"target": target, "number": number, "problem": problem}] if problem else []
+            child.kill()
+            ended = child.stderr.read().decode("utf-8", "replace")[-300:]
+        if left:
+            target, number = left.pop(0)
+            problems.append({"target": target, "number": number, "problem": f"a hang, or the process ended: {ended}"})
+    return problems
+
+
+def answers(child):
+    """The problem of each mutant as the child tells it ("" for none), until it ends or one takes too long."""
+    with selectors.DefaultSelector() as waiting:
+        waiting.register(child.stdout, selectors.EVENT_READ)
+        while waiting.select(LIMIT_S):
+            line = child.stdout.readline()
+            if not line:
+                return
+            yield json.loads(line)
+
+
+def main(argv=None):
+    parser = make_parser(__doc__)
+    parser.add_argument("count", type=int, help="mutants in all")
+    parser.add_argument("command", nargs="?", help="only this command's targets")
+    args = parser.parse_args(argv)
+    names = [target for target in TARGETS if args.command in (None, target.split()[0])]
+    work = [(target, number) for number in range(-(-args.count // len(names))) for target in names]
+    problems = run_all(work)
+    sys.stdout.write(dump({"mutants": len(work), "targets": len(names), "problems": problems}))
+    return int(bool(problems))
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--child"]:
+        for target, number in json.load(sys.stdin):
+            print(json.dumps(run_mutant(target, number) or ""), file=sys.__stdout__, flush=True)
+    else:
+        run_command(main)
