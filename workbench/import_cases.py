@@ -21,7 +21,7 @@ from selection.cases import CaseError, check_requests, check_set
 from tokenizer import TokenizerError, counter
 from tokens.manifest import MANIFEST
 
-from base.command import InputError, dump, make_parser, read_json, run_command
+from base.command import InputError, dump, make_parser, progress, read_json, run_command
 from workbench.chat_log import import_chat, read_log
 from workbench.locomo import import_locomo
 from workbench.longmemeval import import_longmemeval
@@ -58,7 +58,7 @@ def that_fit(histories, cases, count):
                 lose("turn left out", f"{name} {turn}", f"holds the model's control token {token}")
         kept[name] = [turn for turn in turns if not tokens[turn["id"]]]
     left = []
-    for case in cases:
+    for case in progress(cases, desc="cases"):
         lost = [fact["turn"] for fact in case["required"] if (case["history"], fact["turn"]) in gone]
         if lost or not kept[case["history"]]:
             problem = f"turn {lost[0]}, which it needs, is left out" if lost else "no turn of its history is left"
@@ -108,7 +108,8 @@ def main(argv=None):
     parser.add_argument(
         "--budget", type=int, default=4096, metavar="N", help="input tokens a case (default %(default)s)")
     parser.add_argument("--question", choices=("last", "all"), default="last",
-                        help="which user messages of a chat become cases (default %(default)s)")
+                        help="which user messages of a chat become cases (default %(default)s); all of a long "
+                        "conversation make a large set, since each has its history")
     parser.add_argument(
         "--mask", action="store_true", help="replace addresses and key-shaped strings by numbered marks")
     parser.add_argument(

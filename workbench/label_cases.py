@@ -308,14 +308,14 @@ def main(argv=None):
         check_replaceable(args.out, own)
         if set_hash is None:
             lines.append({"set_sha256": file_hash(args.cases)})
-        new = [case for case in value["cases"] if case["id"] not in entries]
         names = {case["id"] for case in value["cases"]}
         done = {name: entry["labels"] for name, entry in entries.items() if name in names}  # in the order of labelling
-        for case in new:
-            labels = earlier.get(key_of(case["current"], value["histories"][case["history"]]))
-            if labels is not None:
-                keep(lines, case, labels, value, done)
         if args.labels:
+            new = [case for case in value["cases"] if case["id"] not in done]
+            for case in new:
+                key = key_of(case["current"], value["histories"][case["history"]])
+                if key in earlier:
+                    keep(lines, case, earlier[key], value, done)
             kept = sum(case["id"] in done for case in new)
             print(f"{kept} of {len(new)} cases keep their labels of {args.labels}", file=sys.stderr)
 

@@ -158,6 +158,8 @@ class Terminal(unittest.TestCase):
         self.assertIn(f"--labels {old}", self.answer()[2])
         self.out = self.folder / "grown.json"
         self.journal = self.folder / "grown.json.journal.jsonl"
+        self.assertEqual(self.answer("1", options=["--labels", self.folder / "none.json"])[0], 2)
+        self.assertFalse(self.journal.exists())
         _, dialogue, err = self.answer("q", options=["--labels", old])
         self.assertIn("2 of 4 cases keep their labels", err)  # "new" is asked what "one" was, of the same history
         self.assertEqual((list(self.facts()), self.facts()["new"][0]), (["two", "new"], [FIRST]))
