@@ -29,7 +29,7 @@ from answers.keys import check_covered, read_keys
 from answers.recording import read_recording, same_as_recorded
 from answers.reply import incomplete_kind
 from base.command import dump, file_hash, make_parser, read_json, run_command
-from base.shown import columns
+from base.shown import figures
 
 HERE = Path(__file__).parent
 RECORDING = HERE / "answer-result.json"
@@ -118,21 +118,23 @@ def report(recording, keys, version=1):
 
 def table(summary):
     """The summary as lines of text for a person, each kind of incompleteness on a line of its own."""
-    rows = [["strategy", *(name.replace("_", " ") for name in COUNTS)]]
-    rows += [[strategy, *(counts[name] for name in COUNTS)] for strategy, counts in summary.items()]
-    return "\n".join(columns(rows, right=range(1, len(rows[0])))
-                     + [f"incomplete, not graded: {strategy} {kind} {number}" for strategy, counts in summary.items()
-                        for kind, number in counts.get("incomplete_kinds", {}).items()])
+    kinds = [f"incomplete, not graded: {strategy} {kind} {number}" for strategy, counts in summary.items()
+             for kind, number in counts.get("incomplete_kinds", {}).items()]
+    return "\n".join([*figures(COUNTS, summary), *kinds])
+
+
+def tell(result, *lines):
+    """The result on standard output, lines for a person on standard error; exit status 0."""
+    sys.stdout.write(dump(result))
+    print(*lines, sep="\n", file=sys.stderr)
+    return 0
 
 
 def run_grade(args):
     """Print the report of the grades, and its table on standard error."""
     recording, keys = read_both(args.recording, args.keys)
     graded = report(recording, keys, args.grader)
-    sys.stdout.write(dump(graded))
-    print(table(graded["summary"]), file=sys.stderr)
-    print(f"answers as recorded: {same_as_recorded(recording)}", file=sys.stderr)
-    return 0
+    return tell(graded, table(graded["summary"]), f"answers as recorded: {same_as_recorded(recording)}")
 
 
 def read_both(recording_path, keys_path):
@@ -216,9 +218,7 @@ def run_attribution(args):
     recording, keys = read_both(args.recording, args.keys)
     report, cases = read_json(args.report), load_cases(args.cases)
     result = attribution.attribute(recording, report, cases, keys, GRADERS[args.grader], args.grader)
-    sys.stdout.write(dump(result))
-    print(attribution.table(result), file=sys.stderr)
-    return 0
+    return tell(result, attribution.table(result))
 
 
 def run_compare(args):
@@ -232,9 +232,7 @@ def run_compare(args):
     graded = [verdicts(recording, keys, args.grader) for recording in (first, second)]
     named = {} if args.grader == 1 else {"grader": args.grader}
     result = {**named, **answer_compare.compare(first, second, *graded)}
-    sys.stdout.write(dump(result))
-    print(answer_compare.table(result), file=sys.stderr)
-    return 0
+    return tell(result, answer_compare.table(result))
 
 
 def add_grading(parser, recording=RECORDING, keys=KEYS, grader=1):

@@ -8,8 +8,7 @@ Sampler options and seeds in it are the published ones: edit them where another 
 AnswerModel() asks OLLAMA_HOST (else 127.0.0.1:11434). Version and digest are read before and after each answer: the
 digest alone does not pin the server's renderer and engine, and a reply does not say what gave it.
 
-Does not count tokens, choose requests or keep answers (answers/record.py does). Servers with OpenAI's interface are
-in answers/openai_server.py.
+Does not count tokens, choose requests or keep answers (answers/record.py does).
 
 model   the block MODEL: tag, digest, options, seeds; read from a file by `read_model`
 answer  {"seed", "answer", "tool_calls", "done_reason", "prompt_tokens", "answer_tokens"}, counts in tokens, and
@@ -46,33 +45,32 @@ BLOCK = {"ollama_tag": lambda tag: isinstance(tag, str) and tag != "", "options"
          "seeds": lambda seeds: isinstance(seeds, list) and len(seeds) > 0, "served_model?": str}
 
 
+def server_url(host):
+    """The server's URL: the caller's address before the environment's."""
+    return base_url(host or os.environ.get("OLLAMA_HOST", "").strip() or DEFAULT_HOST)
+
+
 class AnswerModel(Server):
     """A server that holds exactly the pinned build. Making one refuses, before any request for an answer, all others.
 
     `identity` is {"version", "digest"}; host, wait and times as Server takes them.
     """
 
-    api = "ollama"
+    api, address = "ollama", staticmethod(server_url)
 
     def __init__(self, model=MODEL, host=None, **options):
         super().__init__(model, host, **options)
 
-    def address(self, host):
-        """The server's URL."""
-        return server_url(host)
-
     def identify(self):
         """{"version", "digest"} as the server gives them now, or ServerError for another build than the pinned one."""
         version = check_version(get_json(f"{self.url}/api/version").get("version"), self.url)
-        tag, wanted = self.model["ollama_tag"], bare_digest(self.model["ollama_digest"])
+        tag, wanted = self.model["ollama_tag"], bare_digest(self.model.get("ollama_digest"))
         entry = find_build(get_json(f"{self.url}/api/tags"), tag, self.url)
         if entry is None:
-            raise ServerError(
-                f"{self.url} has no model {tag}, pinned as {wanted} (there: none); run `ollama pull {tag}`")
+            raise ServerError(f"{self.url} has no model {tag}, pinned as {wanted}; run `ollama pull {tag}`")
         if entry.get("digest") != wanted:
-            raise ServerError(
-                f"{self.url}: {tag} is the build {entry.get('digest')}, and {wanted} is pinned; run"
-                f" `ollama pull {tag}`, or pin the build that is there: `python answer_model.py pin {tag}`")
+            raise ServerError(f"{self.url}: {tag} is the build {entry.get('digest')}, and {wanted} is pinned; run"
+                              f" `ollama pull {tag}`, or pin the one that is there: `python answer_model.py pin {tag}`")
         return {"version": version, "digest": wanted}
 
     def check_build(self):
@@ -88,16 +86,12 @@ class AnswerModel(Server):
         """The exact request for one answer of a model block. InputError for an option that no server would know."""
         chosen = sampler_options(model["options"], options)
         check_sizes(seed, num_ctx, num_predict)
-        body = {
-            "model": model["ollama_tag"],
-            "messages": list(messages),
-            "stream": True,  # without it, and without tools, the server loses the calls that the model makes
-            "think": False,  # left out, it would be on
-            "truncate": False,  # else old messages are dropped in silence
-            "shift": False,
-            "keep_alive": "30m",
-            "options": {"seed": seed, **chosen, "num_ctx": num_ctx, "num_predict": num_predict},
-        }
+        body = {"model": model["ollama_tag"], "messages": list(messages),
+                "stream": True,  # without it, and without tools, the server loses the calls that the model makes
+                "think": False,  # left out, it would be on
+                "truncate": False, "shift": False,  # else old messages are dropped in silence
+                "keep_alive": "30m",
+                "options": {"seed": seed, **chosen, "num_ctx": num_ctx, "num_predict": num_predict}}
         return {**body, "tools": list(tools)} if tools else body
 
     def send(self, body):
@@ -130,11 +124,6 @@ def read_model(path):
         raise InputError(f"{path}: think has to be false; this lab asks without thinking")
     sampler_options(model["options"])
     return model
-
-
-def server_url(host):
-    """The server's URL: the caller's address before the environment's."""
-    return base_url(host or os.environ.get("OLLAMA_HOST", "").strip() or DEFAULT_HOST)
 
 
 def main(argv=None):

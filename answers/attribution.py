@@ -11,24 +11,18 @@ Does not grade whole answers (answer_check.py), select or count.
 """
 
 import strategies
-from answers.recording import json_hash, same_as_recorded, sent_request
+from answers.recording import answered, json_hash, same_as_recorded, sent_request
 from answers.reply import incomplete_kind
 from base.command import InputError, NotComparable, file_hash
 from base.shapes import FACT, Each, misfit
-from base.shown import columns, one_line
+from base.shown import figures, one_line
 from base.turns import fact_text
 
-OUTCOMES = {
-    (True, True): "used",
-    (True, False): "sent_not_answered",
-    (False, False): "not_sent_nor_answered",
-    (False, True): "answered_without",
-}
-STALE_OUTCOMES = {
-    (True, True): "given_as_current",
-    (True, False): "sent_not_given",
-    (False, False): "neither",
-    (False, True): "given_without",
+OUTCOMES = {  # (sent, answered) -> what the answer is for a fact, by kind of fact
+    "required": {(True, True): "used", (True, False): "sent_not_answered", (False, False): "not_sent_nor_answered",
+                 (False, True): "answered_without"},
+    "stale": {(True, True): "given_as_current", (True, False): "sent_not_given", (False, False): "neither",
+              (False, True): "given_without"},
 }
 ROW = {"case": str, "input_tokens": int, "required_total": int, "missing": [FACT], "stale_included": [FACT],
        "turns": [int], "notes": int}
@@ -62,34 +56,26 @@ def check_same_requests(recording, report, cases):
     rows, recorded = rows_of(report), recording.get("recorded", {})
     for name in HASHES:
         if name in recorded and recorded[name] != report.get(name):
-            raise NotComparable(
-                f"the report is about other requests: its {name} is {report.get(name)} and the recording's"
-                f" {recorded[name]}; run python evaluate.py on what was recorded")
+            raise NotComparable(f"the report is about other requests: its {name} is {report.get(name)} and the"
+                                f" recording's {recorded[name]}; run python evaluate.py on what was recorded")
     proved = report.get("strategies_sha256") == file_hash(strategies.__file__)  # else no request can be made again
-    for strategy, answered in recording["answers"].items():
-        for case, entries in answered.items():
-            where, row = f"{strategy}/{case}", rows.get((strategy, case))
-            if row is None:
-                raise NotComparable(
-                    f"the report has no row for {where}; run python evaluate.py with that strategy and case")
-            for entry in entries:
-                if "incomplete" not in entry and entry["prompt_tokens"] != row["input_tokens"]:
-                    raise NotComparable(f"the report is about other requests: {where} costs {row['input_tokens']}"
-                                        f" tokens there and {entry['prompt_tokens']} in the recording")
-            check_facts(row, cases.get(case), where)
-            sent = sent_request(recording, strategy, case).get("messages_sha256")
-            proved = proved and sent is not None
-            if proved and json_hash(request_of(row, cases[case])) != sent:
-                raise NotComparable(f"the report is about other requests: {where} is not what was sent, by its hash;"
-                                    " give the report and the cases of the recording")
+    for strategy, case, entries in answered(recording):
+        where, row = f"{strategy}/{case}", rows.get((strategy, case))
+        if row is None:
+            raise NotComparable(f"the report has no row for {where}; run evaluate.py with that strategy and case")
+        for entry in entries:
+            if "incomplete" not in entry and entry["prompt_tokens"] != row["input_tokens"]:
+                raise NotComparable(f"the report is about other requests: {where} costs {row['input_tokens']} tokens"
+                                    f" there and {entry['prompt_tokens']} in the recording")
+        check_facts(row, cases.get(case), where)
+        sent = sent_request(recording, strategy, case).get("messages_sha256")
+        proved = proved and sent is not None
+        if proved and json_hash(request_of(row, cases[case])) != sent:
+            raise NotComparable(f"the report is about other requests: {where} is not what was sent, by its hash;"
+                                " give the report and the cases of the recording")
     if proved:
         return SAME_REQUESTS
     return SAME_HASHES if all(name in recorded for name in HASHES) else SAME_TOKENS
-
-
-def rows_answered(recording):
-    """(strategy, case id) of everything that was answered."""
-    return [(strategy, case) for strategy, answered in recording["answers"].items() for case in answered]
 
 
 def request_of(row, case):
@@ -118,33 +104,27 @@ def attribute(recording, report, cases, keys, grader, version=1):
     """
     by_id = {case["id"]: case for case in cases}
     result = {"same_requests_by": check_same_requests(recording, report, by_id),
-              "answers_as_recorded": same_as_recorded(recording)}
-    if version != 1:
-        result["grader"] = version
+              "answers_as_recorded": same_as_recorded(recording), **({} if version == 1 else {"grader": version})}
     rows = rows_of(report)
-    for kind in ("required", "stale"):
-        facts = [
-            fact for strategy, case in rows_answered(recording)
-            for fact in attribute_case(kind, strategy, by_id[case], rows[strategy, case],
-                                       recording["answers"][strategy][case], keys[case], grader)]
-        names = outcome_names(kind)
-        result[kind] = {
-            "summary": {
-                strategy: {name: sum(f["answers"][name] for f in facts if f["strategy"] == strategy) for name in names}
-                for strategy in recording["answers"]},
-            "facts": facts}
+    for kind in OUTCOMES:
+        facts = [fact for strategy, id_, entries in answered(recording)
+                 for fact in attribute_case(kind, strategy, by_id[id_], rows[strategy, id_], entries, keys[id_], grader)]
+        summary = {strategy: dict.fromkeys(outcome_names(kind), 0) for strategy in recording["answers"]}
+        for fact in facts:
+            for name, number in fact["answers"].items():
+                summary[fact["strategy"]][name] += number
+        result[kind] = {"summary": summary, "facts": facts}
     return result
 
 
 def outcome_names(kind):
     """The four combinations for a kind of fact, and what could not be told."""
-    return [*(OUTCOMES if kind == "required" else STALE_OUTCOMES).values(), "incomplete"]
+    return [*OUTCOMES[kind].values(), "incomplete"]
 
 
 def attribute_case(kind, strategy, case, row, entries, key, grader):
     """For each fact of one kind in a case: was it sent, and how many answers had which outcome."""
-    facts = case[kind]
-    patterns = key["must" if kind == "required" else "stale"]
+    facts, patterns = case[kind], key["must" if kind == "required" else "stale"]
     if len(patterns) != len(facts):
         raise InputError(f"case {case['id']!r}: {len(patterns)} patterns for {len(facts)} {kind} facts; the nth pattern"
                          " belongs to the nth fact: correct the keys")
@@ -161,8 +141,8 @@ def outcome(kind, sent, entry, key, place, grader):
         return "incomplete"
     given, stale, _ = grader
     if kind == "required":
-        return OUTCOMES[sent, given(entry["answer"], key)[place]]
-    return STALE_OUTCOMES[sent, stale(entry["answer"], {**key, "stale": [key["stale"][place]]})]
+        return OUTCOMES[kind][sent, given(entry["answer"], key)[place]]
+    return OUTCOMES[kind][sent, stale(entry["answer"], {**key, "stale": [key["stale"][place]]})]
 
 
 def table(result):
@@ -170,14 +150,10 @@ def table(result):
     lines = [
         f"same requests: {result['same_requests_by']}", f"answers as recorded: {result['answers_as_recorded']}",
         "sent: the fact was in the request; answered: the answer states it; the figures count one fact in one answer"]
-    for kind in ("required", "stale"):
-        names = outcome_names(kind)
-        rows = [["strategy", *(name.replace("_", " ") for name in names)]]
-        rows += [[strategy, *(counts[name] for name in names)] for strategy, counts in result[kind]["summary"].items()]
-        lines += ["", f"{kind} facts, answers by outcome", *columns(rows, right=range(1, len(rows[0])))]
-        for name in names:
-            if name not in ("used", "neither"):
-                lines += [f"  {name.replace('_', ' ')}: {fact['strategy']}/{fact['case']}: "
-                          f"{one_line(fact['fact'], 80)!r} ({fact['answers'][name]} of {sum(fact['answers'].values())})"
-                          for fact in result[kind]["facts"] if fact["answers"][name]]
+    for kind in OUTCOMES:
+        lines += ["", f"{kind} facts, answers by outcome", *figures(outcome_names(kind), result[kind]["summary"])]
+        lines += [f"  {name.replace('_', ' ')}: {fact['strategy']}/{fact['case']}: {one_line(fact['fact'], 80)!r}"
+                  f" ({fact['answers'][name]} of {sum(fact['answers'].values())})"
+                  for name in outcome_names(kind) if name not in ("used", "neither")
+                  for fact in result[kind]["facts"] if fact["answers"][name]]
     return "\n".join(lines)

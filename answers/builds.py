@@ -1,7 +1,6 @@
-"""What a server says of a model's build, and whether that build is the one that was pinned.
+"""Read what an Ollama says of a model's build in /api/version, /api/tags and /api/show.
 
-Only readings of what /api/version, /api/tags and /api/show gave: which entry is meant, is it local, does it bring texts
-or parameters that would change the prompt that was counted. Does not ask for answers (answer_model.py does).
+Which entry is meant, is it local, does it bring texts or parameters that would change the prompt that was counted?
 """
 
 import re
@@ -11,10 +10,8 @@ from base.command import InputError
 
 CHECKED_VERSIONS = ("0.32.14", "0.33.0-rc2")
 OLDEST_REFUSED = (0, 30, 0)  # it reports short counts, and the versions before it run another engine
-PARAMETERS = frozenset(  # ours, or harmless
-    "temperature top_k top_p min_p repeat_penalty presence_penalty frequency_penalty "
-    "seed num_ctx num_predict num_keep num_batch num_gpu num_thread stop".split()
-)
+PARAMETERS = frozenset("temperature top_k top_p min_p repeat_penalty presence_penalty frequency_penalty seed num_ctx"
+                       " num_predict num_keep num_batch num_gpu num_thread stop".split())  # ours, or harmless
 
 
 def bare_digest(digest):
@@ -53,11 +50,6 @@ def full_name(name):
     return name if ":" in name.rpartition("/")[2] else f"{name}:latest"
 
 
-def same_name(one, other):
-    """Whether two names mean one model of a server."""
-    return full_name(one) == full_name(other)
-
-
 def find_build(tags, tag, url):
     """The entry of /api/tags for a tag, or None; ServerError for a cloud model, which nothing pins."""
     if re.search(r"[:-]cloud$", tag.lower()):
@@ -65,7 +57,7 @@ def find_build(tags, tag, url):
     if not isinstance(tags.get("models"), list):
         raise ServerError(f"{url}: no list of models in the reply; is this the address of an Ollama?")
     for entry in tags["models"]:
-        if isinstance(entry, dict) and same_name(str(entry.get("name") or entry.get("model", "")), tag):
+        if isinstance(entry, dict) and full_name(str(entry.get("name") or entry.get("model", ""))) == full_name(tag):
             if entry.get("remote_host") or entry.get("remote_model"):
                 raise ServerError(
                     f"{url}: {tag} is answered by {entry.get('remote_host')} and cannot be pinned; use a local build")

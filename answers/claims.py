@@ -183,8 +183,9 @@ def claims_in(sentence, following, patterns):
     question = sentence[-3:].rstrip("\"')").endswith("?")
     for pattern in patterns:
         for found in pattern.finditer(sentence):
-            before, after = sentence[max(0, found.start() - NEAR) : found.start()], sentence[found.end() : found.end() + NEAR]
-            yield not question and is_claimed(before, found[0], f"{after} {following[:NEAR]}")
+            start, end = found.span()
+            before, after = sentence[max(0, start - NEAR) : start], f"{sentence[end : end + NEAR]} {following[:NEAR]}"
+            yield not question and is_claimed(before, found[0], after)
 
 
 @functools.lru_cache(maxsize=4096)  # an answer that says one thing over and over is read in little more than one look

@@ -15,15 +15,15 @@ sign-flip test  under "no difference" the sign of each case's difference is a co
 from collections import Counter
 from itertools import combinations
 
-from answers.recording import sent_request
+from answers.recording import answered, sent_request
 from base.command import NotComparable
-from base.shown import columns
+from base.shown import figures
 
 
 def seeds_of(recording):
     """{(strategy, case id): seeds} of a recording."""
     return {(strategy, case): sorted(entry["seed"] for entry in entries)
-            for strategy, cases in recording["answers"].items() for case, entries in cases.items()}
+            for strategy, case, entries in answered(recording)}
 
 
 def check_paired(first, second):
@@ -40,10 +40,9 @@ def pairs(recording, other, verdicts, other_verdicts):
     """One dict for each strategy, case and seed: the grades of both."""
     paired = []
     for strategy, case in seeds_of(recording):
-        graded = [{entry["seed"]: verdict["grade"] for entry, verdict in zip(side["answers"][strategy][case], row)}
-                  for side, row in ((recording, verdicts[strategy][case]), (other, other_verdicts[strategy][case]))]
-        paired += [{"strategy": strategy, "case": case, "seed": seed, "a": grade, "b": graded[1][seed]}
-                   for seed, grade in graded[0].items()]
+        a, b = ({entry["seed"]: verdict["grade"] for entry, verdict in zip(side["answers"][strategy][case], rows)}
+                for side, rows in ((recording, verdicts[strategy][case]), (other, other_verdicts[strategy][case])))
+        paired += [{"strategy": strategy, "case": case, "seed": seed, "a": a[seed], "b": b[seed]} for seed in a]
     return paired
 
 
@@ -60,55 +59,45 @@ def sign_flip(differences):
     return sum(ways for total, ways in sums.items() if abs(total) >= seen) / 2 ** len(differences)
 
 
-def smallest_p(cases):
-    """The smallest p that so many cases can give: all signs alike, or all opposite."""
-    return min(1.0, 2 / 2**cases)
-
-
 def is_whole(pair):
     """Whether both answers of a pair could be graded."""
     return "incomplete" not in (pair["a"], pair["b"])
 
 
-def paired_figures(found):
-    """Counts, and the sign-flip test, of some pairs."""
-    whole = [pair for pair in found if is_whole(pair)]
+def paired_figures(paired):
+    """Counts, and the sign-flip test, of some pairs; the smallest p possible is that of all signs alike."""
+    whole = [pair for pair in paired if is_whole(pair)]
+    passed = [(pair["a"] == "pass", pair["b"] == "pass") for pair in whole]
     by_case = Counter({pair["case"]: 0 for pair in whole})
-    for pair in whole:
-        by_case[pair["case"]] += (pair["b"] == "pass") - (pair["a"] == "pass")
-    return {"pairs": len(whole), "passed_a": sum(pair["a"] == "pass" for pair in whole),
-            "passed_b": sum(pair["b"] == "pass" for pair in whole),
-            "only_a": sum(pair["a"] == "pass" != pair["b"] for pair in whole),
-            "only_b": sum(pair["b"] == "pass" != pair["a"] for pair in whole),
-            "incomplete_pairs": len(found) - len(whole), "difference_by_case": dict(by_case),
+    for pair, (a, b) in zip(whole, passed):
+        by_case[pair["case"]] += b - a
+    return {"pairs": len(whole), "passed_a": sum(a for a, _ in passed), "passed_b": sum(b for _, b in passed),
+            "only_a": passed.count((True, False)), "only_b": passed.count((False, True)),
+            "incomplete_pairs": len(paired) - len(whole), "difference_by_case": dict(by_case),
             "p": sign_flip(list(by_case.values())) if whole else None,
-            "smallest_p_possible": smallest_p(len(by_case)) if whole else None}
+            "smallest_p_possible": min(1.0, 2 / 2 ** len(by_case)) if whole else None}
 
 
 def seed_agreement(verdicts):
     """Of all pairs of seeds of one request, how many have the same grade; incomplete answers are left out."""
-    agree = total = 0
-    for cases in verdicts.values():
-        for row in cases.values():
-            for one, other in combinations([v["grade"] for v in row if v["grade"] != "incomplete"], 2):
-                total += 1
-                agree += one == other
-    return {"seed_pairs": total, "agree": agree}
+    alike = [one["grade"] == other["grade"] for cases in verdicts.values() for row in cases.values()
+             for one, other in combinations([v for v in row if v["grade"] != "incomplete"], 2)]
+    return {"seed_pairs": len(alike), "agree": sum(alike)}
 
 
 def compare(first, second, verdicts, other_verdicts):
     """Two recordings compared: figures over all and for each strategy, discordant pairs, agreement of seeds."""
     check_paired(first, second)
-    found = pairs(first, second, verdicts, other_verdicts)
-    whole = [pair for pair in found if is_whole(pair)]
+    paired = pairs(first, second, verdicts, other_verdicts)
+    whole = [pair for pair in paired if is_whole(pair)]
     if not whole:
         raise NotComparable("no pair in which both answers are whole; there is nothing to compare")
     return {"same_model": first["model"] == second["model"], "same_requests": same_requests(first, second),
-            "all": paired_figures(found),
-            "strategies": {strategy: paired_figures([pair for pair in found if pair["strategy"] == strategy])
+            "all": paired_figures(paired),
+            "strategies": {strategy: paired_figures([pair for pair in paired if pair["strategy"] == strategy])
                            for strategy in first["answers"]},
             "discordant": [pair for pair in whole if pair["a"] != pair["b"]],
-            "incomplete": [pair for pair in found if not is_whole(pair)],
+            "incomplete": [pair for pair in paired if not is_whole(pair)],
             "agreement_among_seeds": {"a": seed_agreement(verdicts), "b": seed_agreement(other_verdicts)},
             "agreement_between": {"pairs": len(whole), "agree": sum(pair["a"] == pair["b"] for pair in whole)}}
 
@@ -122,22 +111,19 @@ def same_requests(first, second):
 
 def table(result):
     """The comparison as lines of text for a person."""
-    head = ("pairs", "passed_a", "passed_b", "only_a", "only_b", "incomplete_pairs")
-    rows = [["strategy", *(name.replace("_", " ") for name in head), "p"]]
-    for name, figures in {**result["strategies"], "all": result["all"]}.items():
-        p = "-" if figures["p"] is None else f"{figures['p']:.3f}"
-        rows.append([name, *(figures[field] for field in head), p])
-    lines = columns(rows, right=range(1, len(rows[0])))
-    cases = len(result["all"]["difference_by_case"])
-    lines.append(f"sign-flip test over {cases} cases: no p can be under {result['all']['smallest_p_possible']:.2g}")
-    for side, agreed in result["agreement_among_seeds"].items():
-        lines.append(f"seeds of {side} agree in {agreed['agree']} of {agreed['seed_pairs']} pairs of one request")
+    rows = {name: {**row, "p": "-" if row["p"] is None else f"{row['p']:.3f}"}
+            for name, row in {**result["strategies"], "all": result["all"]}.items()}
+    names = ("pairs", "passed_a", "passed_b", "only_a", "only_b", "incomplete_pairs", "p")
+    cases, smallest = len(result["all"]["difference_by_case"]), result["all"]["smallest_p_possible"]
+    lines = [*figures(names, rows), f"sign-flip test over {cases} cases: no p can be under {smallest:.2g}"]
+    lines += [f"seeds of {side} agree in {agreed['agree']} of {agreed['seed_pairs']} pairs of one request"
+              for side, agreed in result["agreement_among_seeds"].items()]
     between = result["agreement_between"]
     lines.append(f"a and b agree in {between['agree']} of {between['pairs']} pairs")
-    if result["same_requests"] is None:
-        lines.append("a recording without request hashes: whether both answered the same requests is not known")
-    elif not result["same_requests"]:
-        lines.append("the requests differ: this compares strategies or cases as well as answers")
+    if not result["same_requests"]:
+        lines.append("a recording without request hashes: whether both answered the same requests is not known"
+                     if result["same_requests"] is None else
+                     "the requests differ: this compares strategies or cases as well as answers")
     return "\n".join(lines + [
         f"  discordant: {pair['strategy']}/{pair['case']} seed {pair['seed']}: a {pair['a']}, b {pair['b']}"
         for pair in result["discordant"]])

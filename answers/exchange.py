@@ -38,7 +38,7 @@ class Unavailable(ServerError):
 class BrokenReply(ValueError):
     """A reply with status 200 that is no answer: `kind` is its name in the report, `raw` the text as it came."""
 
-    def __init__(self, kind, raw):
+    def __init__(self, kind, raw=""):
         super().__init__(f"the reply is no whole answer: {kind}")
         self.kind, self.raw = kind, raw
 
@@ -47,41 +47,38 @@ def base_url(address, default_port=11434):
     """The URL that an address as in OLLAMA_HOST means, without a slash at its end, or InputError.
 
     `host`, `host:port`, `:port`, `[::1]:port` and URLs with a path are understood; an address to listen on (0.0.0.0,
-    ::) becomes the loopback one. A URL without a port has its scheme's.
+    ::) becomes the loopback one. A URL without a port has its scheme's: base_url("http://box/") -> "http://box:80".
     """
     text = address.strip().strip("\"'").strip()
-    remedy = "write it as host:port or http://host:port"
-    scheme, found, rest = text.rpartition("://")
-    scheme = scheme.lower() if found else "http"
-    if scheme not in ("http", "https"):
-        raise InputError(f"address {address!r}: scheme {scheme!r} is not http or https; {remedy}")
+    scheme, given, rest = text.rpartition("://")
+    scheme = scheme.lower() if given else "http"
     authority, slash, path = rest.partition("/")
     if authority.count(":") > 1 and "[" not in authority:
         authority = f"[{authority}]"  # a bare IPv6 address
     try:
         parts = urlsplit(f"{scheme}://{authority}{slash}{path}")
         host, port = parts.hostname or "127.0.0.1", parts.port
+        if scheme not in ("http", "https"):
+            raise ValueError(f"scheme {scheme!r} is not http or https")
+        if parts.username is not None or parts.query or parts.fragment or any(sign in text for sign in "?#\\ \t\r\n"):
+            raise ValueError("only a host, a port and a path are understood")
+        if host == "ollama.com" or host.endswith(".ollama.com"):
+            raise ValueError("a cloud service cannot be pinned; use a server of your own")
+        if port == 0:
+            raise ValueError("port 0 is no port")
     except ValueError as error:
-        raise InputError(f"address {address!r}: {error}; {remedy}") from None
-    if parts.username is not None or parts.query or parts.fragment or any(c in text for c in "?#\\ \t\r\n"):
-        raise InputError(f"address {address!r}: only a host, a port and a path are understood; {remedy}")
-    if host == "ollama.com" or host.endswith(".ollama.com"):
-        raise InputError(f"address {address!r}: a cloud service cannot be pinned; use a server of your own")
+        raise InputError(f"address {address!r}: {error}; write it as host:port or http://host:port") from None
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
-    if port is None:
-        port = default_port if not found else {"http": 80, "https": 443}[scheme]
-    if port == 0:
-        raise InputError(f"address {address!r}: port 0 is no port; {remedy}")
+    port = port or ({"http": 80, "https": 443}[scheme] if given else default_port)
     return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}{parts.path.rstrip('/')}"
 
 
 def is_loopback(url):
     """Whether a URL's host is this machine."""
     host = urlsplit(url).hostname
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+    with contextlib.suppress(ValueError):  # a name
+        return ipaddress.ip_address(host).is_loopback
+    return host == "localhost"
 
 
 def exchange(method, url, body=None, first_s=LOOK_S, idle_s=LOOK_S, total_s=LOOK_S):

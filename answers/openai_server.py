@@ -5,8 +5,6 @@ Run:  python answer_check.py record --api openai --host http://127.0.0.1:8080 --
 Such a server says neither which weights it holds nor how much context a request gets. The recording names what was
 not verified; the token count of every prompt is still held against ours. An Ollama is refused: its /v1 drops options
 in silence. A model block may give the name to ask for as `served_model`; else it is the block's ollama_tag.
-
-Does not retry or check before and after (Server.ask does, for both kinds).
 """
 
 import json
@@ -15,9 +13,11 @@ from answers.exchange import BrokenReply, ServerError, base_url, check_status, e
 from answers.reply import read_completion
 from answers.server import Server, check_sizes, sampler_options
 from base.command import InputError
+from base.shapes import misfit
 
 UNVERIFIED = ("weights", "context length of the request", "chat template but for its token count",
               "sampler options taken")
+KEPT = ("publisher_model", "license", "options", "think", "trials", "seeds")  # of a model block
 
 
 class OpenAIModel(Server):
@@ -34,45 +34,34 @@ class OpenAIModel(Server):
             raise ServerError(f"{url} is an Ollama, whose /v1 drops options in silence; record with --api ollama")
         return url
 
-    @property
-    def unverified(self):
-        """What nobody can check on this server, for the recording."""
-        return UNVERIFIED if self.identity["version"] else (*UNVERIFIED, "version")
+    def __init__(self, model, host=None, **options):
+        super().__init__(model, host, **options)
+        self.unverified = UNVERIFIED if self.identity["version"] else (*UNVERIFIED, "version")
+        named = {"served_model": served_name(model)}  # what was pinned on an Ollama says nothing of the build here
+        self.block = named | {name: value for name, value in model.items() if name in KEPT}
 
     def identify(self):
         """{"version", "digest": None, "meta"}: what the server says of its build and of the model, which is little."""
         name, found = served_name(self.model), get_json(f"{self.url}/v1/models").get("data")
         if not isinstance(found, list):
             raise ServerError(f"{self.url}/v1/models: no list of models; is this a server with OpenAI's interface?")
-        entries = {
-            entry["id"]: entry for entry in found if isinstance(entry, dict) and isinstance(entry.get("id"), str)}
+        entries = {entry["id"]: entry for entry in found if misfit(entry, {"id": str}) is None}
         if name not in entries:
-            raise ServerError(
-                f"{self.url} serves {', '.join(entries) or 'nothing'} and not {name}; put its name into the"
-                " model block as served_model, or start it with that alias")
+            raise ServerError(f"{self.url} serves {', '.join(entries) or 'nothing'} and not {name}; put its name into"
+                              " the model block as served_model, or start it with that alias")
         version = look(f"{self.url}/props").get("build_info") or look(f"{self.url}/version").get("version")
         told = {field: entries[name][field] for field in ("root", "max_model_len", "meta") if entries[name].get(field)}
         return {"version": version, "digest": None, "meta": told}
-
-    def check_build(self):
-        """Nothing more is known than the identity."""
-        return {}
 
     @staticmethod
     def request(model, messages, tools=(), *, num_ctx, num_predict, seed, options=None):
         """The exact request for one answer. num_ctx cannot be said here, so it is checked and left out."""
         chosen = sampler_options(model["options"], options)
         check_sizes(seed, num_ctx, num_predict)
-        body = {
-            "model": served_name(model),
-            "messages": [with_text_arguments(message) for message in messages],
-            "stream": False,
-            "seed": seed,
-            **chosen,
-            "repetition_penalty": chosen["repeat_penalty"],  # vLLM's name for it
-            "max_tokens": num_predict,
-            "chat_template_kwargs": {"enable_thinking": False},
-        }
+        body = {"model": served_name(model), "messages": [with_text_arguments(message) for message in messages],
+                "stream": False, "seed": seed, **chosen, "max_tokens": num_predict,
+                "repetition_penalty": chosen["repeat_penalty"],  # vLLM's name for it
+                "chat_template_kwargs": {"enable_thinking": False}}
         return {**body, "tools": list(tools)} if tools else body
 
     def send(self, body):
@@ -90,13 +79,6 @@ class OpenAIModel(Server):
         context = settings.get("n_ctx") if isinstance(settings, dict) else None
         told = [size for size in (context, self.identity["meta"].get("max_model_len")) if type(size) is int and size]
         return told[0] if told else None, []
-
-    @property
-    def block(self):
-        """The model block without what was pinned on an Ollama: nothing here says that it is the same build."""
-        kept = ("publisher_model", "license", "options", "think", "trials", "seeds")
-        named = {"served_model": served_name(self.model)}
-        return {**named, **{name: self.model[name] for name in kept if name in self.model}}
 
 
 def served_name(model):
@@ -118,8 +100,8 @@ def with_text_arguments(message):
     """A message whose tool calls carry their arguments as this interface wants them: JSON in a text."""
     if not message.get("tool_calls"):
         return message
-    calls = [{**call,
-              "function": {**call["function"],
-                           "arguments": json.dumps(call["function"]["arguments"], ensure_ascii=False)}}
-             for call in message["tool_calls"]]
+    functions = [call["function"] for call in message["tool_calls"]]
+    texts = [json.dumps(function["arguments"], ensure_ascii=False) for function in functions]
+    calls = [{**call, "function": {**function, "arguments": text}}
+             for call, function, text in zip(message["tool_calls"], functions, texts)]
     return {**message, "tool_calls": calls}

@@ -13,6 +13,7 @@ planned  {"strategy", "case", "messages", "input_tokens", "num_ctx", "num_predic
 task     {"key": journal key, "body": exact request, "planned": planned}
 """
 
+import os
 import sys
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -23,7 +24,7 @@ from answers.exchange import ServerError, patient
 from answers.recording import json_hash
 from answers.reply import incomplete_kind
 from answers.server import CountMismatch, sampler_options
-from base.command import InputError, progress
+from base.command import InputError, progress, told
 from base.shown import one_line
 
 
@@ -129,6 +130,10 @@ def ask_all(tasks, model, journal, jobs=1):
                 check_runner(tasks, model)
     except KeyboardInterrupt:
         print("stopping when the answers under way are there; once more to leave them", file=sys.stderr)
+        try:
+            pool.shutdown(cancel_futures=True)
+        except KeyboardInterrupt:
+            os._exit(told("stopped", 130))  # the interpreter would wait for the pool's threads
         raise
     finally:
         pool.shutdown(cancel_futures=True)  # what is under way is waited for and kept
@@ -143,8 +148,8 @@ def check_runner(tasks, model):
         raise ServerError(f"{model.url}: the model was loaded with {context} tokens of context and {needed} are needed;"
                           " unload it, or raise the server's limit")
     if others:
-        names = one_line(", ".join(others), 300)
-        print(f"also loaded there: {names}; another user's requests can reload the model", file=sys.stderr)
+        print(f"also loaded there: {one_line(', '.join(others), 300)}; another user's requests can reload the model",
+              file=sys.stderr)
 
 
 def missing(tasks, journal):

@@ -45,6 +45,12 @@ def read_recording(path):
     return data
 
 
+def answered(recording):
+    """[(strategy, case id, entries), ...] of everything that was answered, in recorded order."""
+    return [(strategy, case, entries) for strategy, cases in recording["answers"].items()
+            for case, entries in cases.items()]
+
+
 def sent_request(recording, strategy, case):
     """What a recording says of the request of a strategy and case; {} where it says nothing."""
     return recording.get("recorded", {}).get("requests", {}).get(strategy, {}).get(case, {})

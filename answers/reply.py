@@ -6,9 +6,11 @@ one (incomplete_kind names it so).
 """
 
 import re
+from functools import wraps
 
 from answers.exchange import BrokenReply
 from base.command import InputError, dump, parse_json
+from base.shapes import NONE, misfit
 
 MAX_GRADED_CHARS = 8000
 BLANKS = r"\s{0,9}"
@@ -18,105 +20,107 @@ THINKING = re.compile(  # marks of the models that people run: <think>, </though
     rf"{BLANKS}[/|]{{0,2}}{BLANKS}[>▷]|\[{BLANKS}/?{BLANKS}(?:think(?:ing)?|thoughts?|reasoning){BLANKS}\]",
     re.IGNORECASE)
 ENDS = {"stop": "stop", "tool_calls": "stop", "length": "length"}  # of OpenAI's interface
+MESSAGE = {**dict.fromkeys(("content?", "thinking?", "reasoning_content?", "reasoning?"), (str, NONE)),
+           "tool_calls?": ([dict], NONE)}
 
 
+def keeps_raw(read):
+    """A reader of bodies whose BrokenReply holds the body."""
+
+    @wraps(read)
+    def reader(data, seed, num_predict):
+        try:
+            return read(data, seed, num_predict)
+        except BrokenReply as error:
+            error.raw = data.decode("utf-8", "replace")
+            raise
+
+    return reader
+
+
+@keeps_raw
 def read_stream(data, seed, num_predict):
     """The answer in a streamed body of Ollama's, or BrokenReply naming what is wrong with it."""
-    raw = data.decode("utf-8", "replace")
     texts, thoughts, calls, last = [], [], [], None
-    for part in stream_parts(data, raw):
+    for part in stream_parts(data):
         if last is not None:
-            raise BrokenReply("unreadable_reply", raw)  # more behind the last line: which is meant?
+            raise BrokenReply("unreadable_reply")  # more behind the last line: which is meant?
         if "error" in part:
-            raise BrokenReply("error_body", raw)
-        message = part.get("message", {})
-        texts.append(text_of(message, "content", raw))
-        thoughts.append(text_of(message, "thinking", raw))
-        calls += calls_of(message, raw)
+            raise BrokenReply("error_body")
+        message = checked_message(part.get("message", {}))
+        texts.append(message.get("content") or "")
+        thoughts.append(message.get("thinking") or "")
+        calls += message.get("tool_calls") or []
         if part.get("done") is True:
             last = part
     if last is None:
-        raise BrokenReply("stopped_stream", raw)
+        raise BrokenReply("stopped_stream")
     counts = last.get("prompt_eval_count"), last.get("eval_count")
-    reason = last.get("done_reason")
-    return whole_answer(seed, "".join(texts), calls, reason, counts, "".join(thoughts), num_predict, raw)
+    return whole_answer(seed, "".join(texts), calls, last.get("done_reason"), counts, "".join(thoughts), num_predict)
 
 
-def stream_parts(data, raw):
+def stream_parts(data):
     """The objects of a streamed body, one a line. A last line that was cut is left out; its absence tells."""
-    lines = data.split(b"\n")
-    last = lines.pop()  # behind the last line feed: nothing, or a line that may be cut
-    for line in filter(bytes.strip, lines):
-        yield object_in(line, raw)
+    *lines, last = data.split(b"\n")  # behind the last line feed: nothing, or a line that may be cut
+    yield from map(object_in, filter(bytes.strip, lines))
     if last.strip():
         try:
-            yield object_in(last, raw)
+            yield object_in(last)
         except BrokenReply:
             if not last.lstrip().startswith(b"{"):  # no line of this protocol: an HTML page, say
                 raise
 
 
+@keeps_raw
 def read_completion(data, seed, num_predict):
     """The answer in a whole body of OpenAI's interface, or BrokenReply naming what is wrong with it."""
-    raw = data.decode("utf-8", "replace")
-    value = object_in(data, raw)
+    value = object_in(data)
     if "error" in value:
-        raise BrokenReply("error_body", raw)
+        raise BrokenReply("error_body")
     try:
         choice, usage = value["choices"][0], value.get("usage") or {}
-        message, reason = choice["message"], ENDS.get(choice.get("finish_reason"))
+        message, reason = checked_message(choice["message"]), ENDS.get(choice.get("finish_reason"))
         counts = usage.get("prompt_tokens"), usage.get("completion_tokens")
     except (LookupError, TypeError, AttributeError):
-        raise BrokenReply("unreadable_reply", raw) from None
-    thought = text_of(message, "reasoning_content", raw) or text_of(message, "reasoning", raw)
-    text, calls = text_of(message, "content", raw), calls_of(message, raw)
-    return whole_answer(seed, text, calls, reason, counts, thought, num_predict, raw)
+        raise BrokenReply("unreadable_reply") from None
+    thought = message.get("reasoning_content") or message.get("reasoning") or ""
+    return whole_answer(seed, message.get("content") or "", message.get("tool_calls") or [], reason, counts, thought,
+                        num_predict)
 
 
-def object_in(line, raw):
+def object_in(line):
     """The JSON object in some bytes, or BrokenReply."""
     try:
         value = parse_json(line.decode("utf-8"), "reply")
     except (UnicodeDecodeError, InputError):
-        raise BrokenReply("unreadable_reply", raw) from None
+        value = None
     if not isinstance(value, dict):
-        raise BrokenReply("unreadable_reply", raw)
+        raise BrokenReply("unreadable_reply")
     return value
 
 
-def text_of(message, field, raw):
-    """A text field of a message, "" where it is left out, or BrokenReply."""
-    value = message.get(field) if isinstance(message, dict) else 0
-    if value is not None and not isinstance(value, str):
-        raise BrokenReply("unreadable_reply", raw)  # no message, or a text that is none
-    return value or ""
+def checked_message(message):
+    """The message as it is, or BrokenReply where it is none, or no file could hold its text."""
+    if misfit(message, MESSAGE):
+        raise BrokenReply("unreadable_reply")
+    return message
 
 
-def calls_of(message, raw):
-    """The tool calls of a message without their ids, which are drawn at random, or BrokenReply."""
-    calls = message.get("tool_calls") or []
-    if not isinstance(calls, list) or not all(isinstance(call, dict) for call in calls):
-        raise BrokenReply("unreadable_reply", raw)
-    return [{name: value for name, value in call.items() if name not in ("id", "type")} for call in calls]
-
-
-def whole_answer(seed, text, calls, reason, counts, thought, num_predict, raw):
-    """The answer, or BrokenReply where its end or counts cannot be, or no file could hold its text."""
+def whole_answer(seed, text, calls, reason, counts, thought, num_predict):
+    """The answer, or BrokenReply where its end or counts cannot be. Ids of calls are drawn at random, so left out."""
     prompt, answer = counts
     if reason not in ("stop", "length"):
-        raise BrokenReply("unknown_end", raw)
-    if type(prompt) is not int or type(answer) is not int or prompt < 1 or not 0 <= answer <= num_predict:
-        raise BrokenReply("bad_counts", raw)  # absent is unknown, and never 0
-    if reason == "length" and answer != num_predict:
-        raise BrokenReply("bad_counts", raw)  # the server's own context was full before the answer's allowance
+        raise BrokenReply("unknown_end")
+    possible = type(prompt) is int and type(answer) is int and prompt >= 1 and 0 <= answer <= num_predict
+    if not possible or reason == "length" and answer != num_predict:  # absent is unknown, and never 0; less than the
+        raise BrokenReply("bad_counts")  # allowance: the server's own context was full before
+    calls = [{name: value for name, value in call.items() if name not in ("id", "type")} for call in calls]
     entry = {"seed": seed, "answer": text, "tool_calls": calls, "done_reason": reason, "prompt_tokens": prompt,
-             "answer_tokens": answer}
-    if thought:
-        entry["thinking"] = thought
+             "answer_tokens": answer, **({"thinking": thought} if thought else {})}
     try:
         dump(entry)
-    except InputError:  # half a surrogate pair
-        raise BrokenReply("unreadable_reply", raw) from None
+    except InputError:  # half a surrogate pair in a call
+        raise BrokenReply("unreadable_reply") from None
     return entry
 
 

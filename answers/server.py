@@ -1,22 +1,12 @@
-"""A model behind a server, whatever its interface: what is asked, that the server stays the same, what broke.
-
-Does not know an interface (answer_model.py and answers/openai_server.py do).
-"""
+"""A model behind a server, whatever its interface: what is asked, that the server stays the same, what broke."""
 
 import time
 
 from answers.exchange import BrokenReply, ServerError, Unavailable, patient
 from base.command import InputError
 
-NEUTRAL = {
-    "temperature": 1.0,
-    "top_k": 0,
-    "top_p": 1.0,
-    "min_p": 0.0,
-    "repeat_penalty": 1.0,
-    "presence_penalty": 0.0,
-    "frequency_penalty": 0.0,
-}  # what changes no probability; an option left out would be the server's to decide
+NEUTRAL = {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0, "repeat_penalty": 1.0, "presence_penalty": 0.0,
+           "frequency_penalty": 0.0}  # what changes no probability; an option left out would be the server's to decide
 BROKEN_TRIES = 2  # with the same seed the same fault is likely: once more, and no further
 BROKEN_WAIT_S = 2
 FIRST_S, IDLE_S, TOTAL_S = 600, 120, 1200  # the first part waits for a load of the model
@@ -35,10 +25,11 @@ class CountMismatch(InputError):
 
 
 class Server:
-    """A verified server. A kind of server adds address, identify, check_build, request, send and running.
+    """A verified server. A kind of server adds address, identify, request, send, running, and what differs below.
 
-    `identity` is what the server said of itself: {"version", "digest"}; `facts` what else is worth recording.
-    `wait` takes seconds (else time.sleep); `times` are seconds to the first part of a reply, between parts, and in all.
+    `identity` is what the server said of itself: {"version", "digest"}; `facts` what else is worth recording; `block`
+    the model block for a recording; `unverified` what nobody can check. `wait` takes seconds (else time.sleep);
+    `times` are seconds to the first part of a reply, between parts, and in all.
     """
 
     unverified = ()
@@ -47,12 +38,11 @@ class Server:
         self.model, self.wait, self.times = model, wait or time.sleep, times
         self.url = self.address(host)
         self.identity = self.identify()
-        self.facts = self.check_build()
+        self.facts, self.block = self.check_build(), model
 
-    @property
-    def block(self):
-        """The model block as a recording gives it."""
-        return self.model
+    def check_build(self):
+        """What else the server says of the build; nothing where it says nothing."""
+        return {}
 
     def body(self, messages, tools=(), **options):
         """The exact request for one answer of this server's model; options as for `answer`."""

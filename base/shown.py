@@ -31,3 +31,10 @@ def columns(rows, right=()):
     return ["  ".join(cell.rjust(width) if place in right else cell.ljust(width)
                       for place, (cell, width) in enumerate(zip(row, widths))).rstrip()
             for row in rows]
+
+
+def figures(names, rows, first="strategy"):
+    """A table of {row's name: {column's name: figure}}: figures(["found"], {"recent": {"found": 2}}), as above."""
+    table = [[first, *(name.replace("_", " ") for name in names)]]
+    table += [[row, *(values[name] for name in names)] for row, values in rows.items()]
+    return columns(table, right=range(1, len(names) + 1))

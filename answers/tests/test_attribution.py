@@ -237,8 +237,8 @@ class Compare(unittest.TestCase):
                 answer_compare.sign_flip(differences), sum(s >= seen for s in sums) / len(sums), differences)
 
     def test_six_cases_cannot_give_a_smaller_p_than_0_03(self):
-        self.assertEqual(answer_compare.sign_flip([5] * 6), answer_compare.smallest_p(6))
-        self.assertEqual(answer_compare.smallest_p(6), 0.03125)
+        self.assertEqual(answer_compare.sign_flip([5] * 6), 0.03125)
+        self.assertEqual(compare(RECORDING)["all"]["smallest_p_possible"], 0.03125)
         self.assertIn("over 6 cases: no p can be under 0.031", answer_compare.table(compare(RECORDING)))
 
     def test_a_hundred_cases_are_exact_and_quick(self):
