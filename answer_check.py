@@ -44,12 +44,6 @@ SAID_MISSING = re.compile(r"\b(?:do not|don't|does not|doesn't) (?:have|say|ment
                           re.IGNORECASE)
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 COUNTS = ("pass", "fail", "incomplete", "said_missing", "stale_as_current", "cases_passed_every_trial")
-JOBS_HELP = "requests at a time (default 1: a server that puts several into one batch may answer otherwise)"
-
-
-def sentences(text):
-    """The sentences of an answer: cut after . ! or ? and white space."""
-    return SENTENCE_END.split(text.strip())
 
 
 def states_stale_as_current(text, key):
@@ -57,7 +51,7 @@ def states_stale_as_current(text, key):
     return any(any(pattern.search(sentence) for pattern in key["stale"])
                and not REPLACED.search(sentence)
                and not any(pattern.search(sentence) for pattern in key["must"])
-               for sentence in sentences(text))
+               for sentence in SENTENCE_END.split(text.strip()))
 
 
 def facts_given(text, key):
@@ -70,10 +64,8 @@ def says_missing(text):
     return bool(SAID_MISSING.search(text))
 
 
-GRADERS = {
-    1: (facts_given, states_stale_as_current, says_missing),
-    2: (claims.facts_given, claims.states_stale_as_current, claims.says_missing),
-}
+GRADERS = {1: (facts_given, states_stale_as_current, says_missing),
+           2: (claims.facts_given, claims.states_stale_as_current, claims.says_missing)}
 
 
 def grade(entry, key, version=1):
@@ -149,13 +141,14 @@ def run_record(args):
 
     Run:  python answer_check.py record --dry-run --only recent/held-latest
     """
-    from answer_model import MODEL, read_model
+    from answer_model import MODEL, AnswerModel, read_model
     from answers import record
     from answers.journal import open_journal
+    from answers.openai_server import OpenAIModel
     from answers.recording import check_place, keep
 
     pinned = read_model(args.model) if args.model else MODEL
-    kind = model_kind(args.api)
+    kind = {"ollama": AnswerModel, "openai": OpenAIModel}[args.api]
     plan, sources = lab_requests(args.cases, args.tokenizer)
     chosen = record.only(plan, args.only) if args.only else plan
     if args.dry_run:
@@ -180,21 +173,10 @@ def run_record(args):
     return 0
 
 
-def model_kind(api):
-    """The class that speaks to servers with an interface."""
-    if api == "openai":
-        from answers.openai_server import OpenAIModel
-
-        return OpenAIModel
-    from answer_model import AnswerModel
-
-    return AnswerModel
-
-
 def lab_requests(cases_path, manifest_path):
     """(plan, what identifies it): the requests of the lab's strategies for a case set, counted by its tokenizer."""
     import strategies
-    from answers import record as answer_record
+    from answers.record import plan_requests
     from selection.cases import check_requests, load_cases
     from tokenizer import counter
     from tokens.manifest import MANIFEST
@@ -204,7 +186,7 @@ def lab_requests(cases_path, manifest_path):
     check_requests(cases, count, cases_path)
     sources = {"case_set_sha256": file_hash(cases_path), "strategies_sha256": file_hash(strategies.__file__),
                "tokenizer_manifest_sha256": file_hash(manifest_path), "counter": count.profile()}
-    return answer_record.plan_requests(cases, strategies.STRATEGIES, count), sources
+    return plan_requests(cases, strategies.STRATEGIES, count), sources
 
 
 def run_attribution(args):
@@ -245,21 +227,6 @@ def add_grading(parser, recording=RECORDING, keys=KEYS, grader=1):
                         help="version of the rule: 1 as published, 2 reads negations and corrections (default 1)")
 
 
-def add_record(parser):
-    """The options of recording."""
-    parser.add_argument("--out", type=Path, default=RECORDING, metavar="FILE",
-                        help="the recording; its journal is kept beside it (default answer-result.json)")
-    parser.add_argument("--only", metavar="STRATEGY/CASE", help="fill the journal for one, and print what is missing")
-    parser.add_argument("--dry-run", action="store_true", help="print the requests and their counts, ask nothing")
-    parser.add_argument("--jobs", type=jobs, default=1, metavar="N", help=JOBS_HELP)
-    parser.add_argument("--host", help="the server's address (default OLLAMA_HOST, else 127.0.0.1:11434)")
-    parser.add_argument("--model", type=Path, metavar="FILE", help="a model block, as answer_model.py pin prints it")
-    parser.add_argument("--api", choices=("ollama", "openai"), default="ollama",
-                        help="the server's interface; openai for llama.cpp's or vLLM's, never for an Ollama")
-    parser.add_argument("--cases", type=Path, default=CASES, metavar="FILE", help="case set (default cases.json)")
-    parser.add_argument("--tokenizer", type=Path, metavar="MANIFEST", help="manifest of another model's tokenizer")
-
-
 def jobs(text):
     """A number of requests at a time."""
     if not text.isdecimal() or not 1 <= int(text) <= 64:
@@ -275,18 +242,31 @@ def parse_arguments(argv):
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     made = {name: make_parser(run.__doc__, commands, name)
             for name, run in (("record", run_record), ("attribution", run_attribution), ("compare", run_compare))}
-    add_record(made["record"])
+
+    record, file = made["record"].add_argument, {"type": Path, "metavar": "FILE"}
     made["record"].set_defaults(run=run_record)
-    made["attribution"].add_argument("--report", type=Path, required=True, metavar="FILE",
-                                     help="evaluation report of the same requests")
-    made["attribution"].add_argument("--cases", type=Path, default=CASES, metavar="FILE",
-                                     help="case set (default cases.json)")
-    add_grading(made["attribution"], *[argparse.SUPPRESS] * 3)
+    record("--out", **file, default=RECORDING,
+           help="the recording; its journal is kept beside it (default answer-result.json)")
+    record("--only", metavar="STRATEGY/CASE", help="fill the journal for one, and print what is missing")
+    record("--dry-run", action="store_true", help="print the requests and their counts, ask nothing")
+    record("--jobs", type=jobs, default=1, metavar="N",
+           help="requests at a time (default 1: a server that puts several into one batch may answer otherwise)")
+    record("--host", help="the server's address (default OLLAMA_HOST, else 127.0.0.1:11434)")
+    record("--model", **file, help="a model block, as answer_model.py pin prints it")
+    record("--api", choices=("ollama", "openai"), default="ollama",
+           help="the server's interface; openai for llama.cpp's or vLLM's, never for an Ollama")
+    record("--cases", **file, default=CASES, help="case set (default cases.json)")
+    record("--tokenizer", type=Path, metavar="MANIFEST", help="manifest of another model's tokenizer")
+
     made["attribution"].set_defaults(run=run_attribution)
+    made["attribution"].add_argument("--report", **file, required=True, help="evaluation report of the same requests")
+    made["attribution"].add_argument("--cases", **file, default=CASES, help="case set (default cases.json)")
+    add_grading(made["attribution"], *[argparse.SUPPRESS] * 3)
+
+    made["compare"].set_defaults(run=run_compare)
     made["compare"].add_argument("a", type=Path, help="a recording")
     made["compare"].add_argument("b", type=Path, help="another recording of the same cases, strategies and seeds")
     add_grading(made["compare"], None, *[argparse.SUPPRESS] * 2)
-    made["compare"].set_defaults(run=run_compare)
     return parser.parse_args(argv)
 
 

@@ -107,8 +107,8 @@ def attribute(recording, report, cases, keys, grader, version=1):
               "answers_as_recorded": same_as_recorded(recording), **({} if version == 1 else {"grader": version})}
     rows = rows_of(report)
     for kind in OUTCOMES:
-        facts = [fact for strategy, id_, entries in answered(recording)
-                 for fact in attribute_case(kind, strategy, by_id[id_], rows[strategy, id_], entries, keys[id_], grader)]
+        facts = [fact for rule, id_, entries in answered(recording)
+                 for fact in attribute_case(kind, rule, by_id[id_], rows[rule, id_], entries, keys[id_], grader)]
         summary = {strategy: dict.fromkeys(outcome_names(kind), 0) for strategy in recording["answers"]}
         for fact in facts:
             for name, number in fact["answers"].items():

@@ -21,6 +21,7 @@ from functools import partial
 
 from answers.builds import CHECKED_VERSIONS
 from answers.exchange import ServerError, patient
+from answers.journal import KEY
 from answers.recording import json_hash
 from answers.reply import incomplete_kind
 from answers.server import CountMismatch, sampler_options
@@ -180,17 +181,13 @@ def finished(tasks, model, journal, sources):
 def tell(tasks, journal):
     """What a run did, for a person and for a script: printed on standard error, returned as counts."""
     keys = {task["key"] for task in tasks}
-    entries = [journal.answers[key] for key in keys if key in journal.answers]
-    aside = [line["why"]
-             for line in journal.asides
-             if (line["strategy"], line["case"], line["seed"], line["request"]) in keys]
-    incomplete = [kind for kind in map(incomplete_kind, entries) if kind]
-    counts = {"answers": len(entries), "incomplete": dict(sorted(Counter(incomplete).items())),
+    kinds = [incomplete_kind(journal.answers[key]) for key in keys if key in journal.answers]
+    aside = [line["why"] for line in journal.asides if tuple(line[name] for name in KEY) in keys]
+    counts = {"answers": len(kinds), "incomplete": dict(sorted(Counter(filter(None, kinds)).items())),
               "set_aside": dict(sorted(Counter(aside).items()))}
-    more = "" if len(entries) == len(tasks) else "; run record again for the rest"
-    print(f"{len(entries)} of {len(tasks)} answers are in {journal.path}{more}", file=sys.stderr)
-    for kind, number in counts["incomplete"].items():
-        print(f"incomplete, not graded: {kind} {number}", file=sys.stderr)
-    for why, number in counts["set_aside"].items():
-        print(f"replies set aside in the journal: {why} {number}", file=sys.stderr)
+    more = "" if len(kinds) == len(tasks) else "; run record again for the rest"
+    print(f"{len(kinds)} of {len(tasks)} answers are in {journal.path}{more}", file=sys.stderr)
+    for title, names in (("incomplete, not graded", "incomplete"), ("replies set aside in the journal", "set_aside")):
+        for name, number in counts[names].items():
+            print(f"{title}: {name} {number}", file=sys.stderr)
     return counts

@@ -1,7 +1,5 @@
 """Ask who judges whether a context still answers a probe, keep the verdicts, and take nothing for one that is none.
 
-Does not say how good a judge is (judge/__main__.py).
-
 question  {"probe", "expect", "context"}: a closed question, its right answer, and the text to answer it from
 judge     callable: question -> {"verdict", "answer", "problems"}; verdict is None where no reply could be read.
           `identity` says who judged: any JSON value
@@ -137,10 +135,9 @@ def prompt_hash():
 class RecordedJudge:
     """A judge that answers from recorded verdicts and asks another judge, where there is one, for the rest."""
 
-    def __init__(self, identity, known, ask=None, keep=None, card="unmeasured"):
+    def __init__(self, identity, known, ask=None, keep=lambda line: None, card="unmeasured"):
         """`known`: key -> recorded line; `ask`: the judge behind it or None; `keep(line)` stores a new verdict."""
-        self.identity, self.card = identity, card
-        self._known, self._ask, self._keep = dict(known), ask, keep
+        self.identity, self.card, self._known, self._ask, self._keep = identity, card, dict(known), ask, keep
 
     def __call__(self, question):
         key = question_key(question)
@@ -148,12 +145,11 @@ class RecordedJudge:
         if self._ask and (line is None or line["verdict"] is None):
             reply = self._ask(question)
             reply = reply if isinstance(reply, dict) else {}
-            verdict = reply.get("verdict") if reply.get("verdict") in JUDGED else None
-            line = {"key": key, "judge": self.identity, "verdict": verdict, "answer": reply.get("answer"),
-                    "problems": reply.get("problems", [])}
+            verdict = reply.get("verdict")
+            line = {"key": key, "judge": self.identity, "verdict": verdict if verdict in JUDGED else None,
+                    "answer": reply.get("answer"), "problems": reply.get("problems", [])}
             self._known[key] = line
-            if self._keep:
-                self._keep(line)
+            self._keep(line)
         return line
 
     def about(self):
@@ -167,18 +163,14 @@ def recorded_judge(name=None, path=None, card_path=None, manifest=None):
         raise InputError("--judge human: give --verdicts FILE too, where what the person says is kept")
     ask = find_judge(name, manifest) if name else None
     lines = read_verdicts(path) if path and Path(path).exists() else []
-    if ask:
-        identity = ask.identity
-    elif not lines:
+    if not ask and not lines:
         raise InputError(f"{path}: holds no recorded verdict; name a --judge to record some")
-    else:
-        identities = {json.dumps(line["judge"], sort_keys=True): line["judge"] for line in lines}
-        if len(identities) > 1:
-            raise InputError(f"{path}: holds verdicts of {len(identities)} judges; keep one judge to a file")
-        identity = lines[0]["judge"]
+    identity = ask.identity if ask else lines[0]["judge"]
     known = {line["key"]: line for line in lines if line["judge"] == identity}
-    return RecordedJudge(identity, known, ask, partial(append_line, path) if ask and path else None,
-                         read_card(card_path, identity) if card_path else "unmeasured")
+    if not ask and len(judges := {json.dumps(line["judge"], sort_keys=True) for line in lines}) > 1:
+        raise InputError(f"{path}: holds verdicts of {len(judges)} judges; keep one judge to a file")
+    keep = partial(append_line, path) if path else lambda line: None
+    return RecordedJudge(identity, known, ask, keep, read_card(card_path, identity) if card_path else "unmeasured")
 
 
 def find_judge(name, manifest=None):

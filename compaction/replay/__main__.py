@@ -37,57 +37,52 @@ def replay(fixture, context, agent, judge, count, room, steps=1):
 
     room  tokens that the reference's request may cost; steps: user turns to replay, the current one included
     """
-    turn = context["turn"]
+    turn, history = context["turn"], fixture["history"]
     items = [item for item in fixture["must_survive"] if item["turn"] < turn]
-    later = [one["user"] for one in fixture["history"][turn : turn - 1 + steps]]
-    before = [message for one in fixture["history"][: turn - 1] for message in turn_messages(one)]
-    full = [*before, {"role": "user", "content": fixture["history"][turn - 1]["user"]}]
-    fits = count(full) <= room
+    later = [one["user"] for one in history[turn : turn - 1 + steps]]
+    full = [message for one in history[: turn - 1] for message in turn_messages(one)]
+    full.append({"role": "user", "content": history[turn - 1]["user"]})
+    fits, failed = count(full) <= room, bool(context.get("failed"))
     reference = go_on(full, later, items, fixture, agent, judge) if fits else recorded_run(fixture, turn, steps, items)
-    if context.get("failed"):  # above the model's window: no request can hold it
+    if failed:  # above the model's window: no request can hold it
         compacted = {"calls": [], "answers": [], "checks": {item["id"]: "opaque" for item in items}, "probe_calls": {}}
     else:
         compacted = go_on(context["messages"], later, items, fixture, agent, judge)
-    pairs = {item["id"]: pair(reference["checks"][item["id"]], compacted["checks"][item["id"]]) for item in items}
-    return {"conversation_id": fixture["conversation_id"],
-            "turn": turn,
-            "reference": "run" if fits else "accepted trace",
-            "failed": bool(context.get("failed")),
+    differ = [reference[part] != compacted[part] for part in ("calls", "probe_calls")]
+    return {"conversation_id": fixture["conversation_id"], "turn": turn,
+            "reference": "run" if fits else "accepted trace", "failed": failed,
             "outcome": pair(whole(reference["checks"]), whole(compacted["checks"])),
-            "pairs": pairs,
-            "calls_differ": reference["calls"] != compacted["calls"]
-            or fits and reference["probe_calls"] != compacted["probe_calls"],
-            "reference_run": reference,
-            "compacted_run": compacted}
+            "pairs": {id_: pair(check, compacted["checks"][id_]) for id_, check in reference["checks"].items()},
+            "calls_differ": not failed and (differ[0] or fits and differ[1]),
+            "reference_run": reference, "compacted_run": compacted}
 
 
 def pair(reference, compacted):
     """How two verdicts stand to each other: "lost", "gained", "same" or "unknown"."""
-    sides = [None if one in UNKNOWN else one in (*RETAINED, "accepted") for one in (reference, compacted)]
-    if None in sides:
+    if {reference, compacted} & set(UNKNOWN):
         return "unknown"
-    return {(True, False): "lost", (False, True): "gained"}.get(tuple(sides), "same")
+    passed, still = (verdict in (*RETAINED, "accepted") for verdict in (reference, compacted))
+    return "same" if passed == still else "lost" if passed else "gained"
 
 
 def whole(checks):
     """A conversation's verdict: absent if any item failed, else unjudged if any is unknown, else verbatim."""
     failed = any(one not in (*RETAINED, *UNKNOWN, "accepted") for one in checks.values())
-    return "absent" if failed else "unjudged" if any(one in UNKNOWN for one in checks.values()) else "verbatim"
+    return "absent" if failed else "unjudged" if set(checks.values()) & set(UNKNOWN) else "verbatim"
 
 
 def summarize(rows):
-    """{"references", "conversations", "items", "to_read"} over all conversations."""
-    outcomes = [row["outcome"] for row in rows]
-    items = [one for row in rows for one in row["pairs"].values()]
-    return {"references": {"run": sum(row["reference"] == "run" for row in rows),
-                           "accepted_trace": sum(row["reference"] == "accepted trace" for row in rows)},
-            "failed": sum(row["failed"] for row in rows), "conversations": counted(outcomes), "items": counted(items),
+    """{"references", "failed", "conversations", "items", "calls_differ", "to_read"} over all conversations."""
+    kinds = [row["reference"] for row in rows]
+    to_read = [{"conversation_id": row["conversation_id"], "outcome": row["outcome"],
+                **{kind: [item for item, one in row["pairs"].items() if one == kind] for kind in ("lost", "gained")}}
+               for row in rows]
+    return {"references": {"run": kinds.count("run"), "accepted_trace": kinds.count("accepted trace")},
+            "failed": sum(row["failed"] for row in rows),
+            "conversations": counted([row["outcome"] for row in rows]),
+            "items": counted([one for row in rows for one in row["pairs"].values()]),
             "calls_differ": sum(row["calls_differ"] for row in rows),
-            "to_read": [
-                {"conversation_id": row["conversation_id"], "outcome": row["outcome"],
-                 **{kind: [item for item, one in row["pairs"].items() if one == kind] for kind in ("lost", "gained")}}
-                for row in rows
-                if {"lost", "gained"} & {row["outcome"], *row["pairs"].values()}]}
+            "to_read": [row for row in to_read if row["lost"] or row["gained"] or row["outcome"] in ("lost", "gained")]}
 
 
 def counted(outcomes):
@@ -157,8 +152,7 @@ def main(argv=None):
     budget, judge, fixtures = budget_of(args), judge_of(args), load_fixtures(args.fixtures)
     window = budget["context_limit"] if args.window is None else args.window
     if window < budget["context_limit"]:
-        least = budget["context_limit"]
-        raise InputError(f"--window is {window}; give the reference at least the budget's {least} tokens")
+        raise InputError(f"--window is {window}; the reference needs at least the budget's {budget['context_limit']}")
     room = available({"budget": budget | {"context_limit": window}})
     counter = counter_of(args)
     refuse_control_tokens(fixtures, counter.control_token)

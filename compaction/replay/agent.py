@@ -54,33 +54,39 @@ def same(name, arguments):
 
 def declarations(tools):
     """The registry as OpenAI tool declarations."""
-    return [
-        {"type": "function",
-         "function": {"name": name, "description": f"The {name} tool of the recorded session.",
-                      "parameters": {"type": "object",
-                                     "properties": {key: {"type": TYPES[kind]} for key, kind in one["args"].items()},
-                                     "required": list(one["args"])}}}
-        for name, one in tools.items()]
+    declared = []
+    for name, tool in tools.items():
+        properties = {key: {"type": TYPES[kind]} for key, kind in tool["args"].items()}
+        parameters = {"type": "object", "properties": properties, "required": list(tool["args"])}
+        about = {"name": name, "description": f"The {name} tool of the recorded session.", "parameters": parameters}
+        declared.append({"type": "function", "function": about})
+    return declared
 
 
 def go_on(messages, later, items, fixture, agent, judge):
     """The run of an agent from `messages`: the user turns `later`, then each item's probe from the state after them."""
     tools = recorded_tools(fixture["history"])
-    calls, answers, checks, probe_calls = [], [], {}, {}
+    run = {"calls": [], "answers": [], "checks": {}, "probe_calls": {}}
+
+    def loop(messages):
+        """What the agent did, and its calls: [name, arguments], in order, refused ones too."""
+        done = run_agent({"messages": messages, "tools": declarations(tools)}, agent, tools, STEPS)
+        return done, [[call["tool"], call["args"]] for call in done["transcript"]]
+
     for number, user in enumerate([None, *later]):
         if number:
             messages = [*messages, {"role": "user", "content": user}]
-        found = run_agent({"messages": messages, "tools": declarations(tools)}, agent, tools, STEPS)
-        messages = messages + as_messages(found, number)
-        calls += made(found)
-        answers.append(found["answer"])
+        done, calls = loop(messages)
+        messages = messages + transcript_messages(done["transcript"], f"r{number}")
+        if done["answer"]:
+            messages.append({"role": "assistant", "content": done["answer"]})
+        run["calls"] += calls
+        run["answers"].append(done["answer"])
     for item in items:
-        asked = [*messages, {"role": "user", "content": item["probe"]}]
-        found = run_agent({"messages": asked, "tools": declarations(tools)}, agent, tools, STEPS)
-        probe_calls[item["id"]] = made(found)
-        copies = getattr(agent, "extractive", False)
-        checks[item["id"]] = grade(item, fixture["history"], found["answer"], judge, copies)
-    return {"calls": calls, "answers": answers, "checks": checks, "probe_calls": probe_calls}
+        done, run["probe_calls"][item["id"]] = loop([*messages, {"role": "user", "content": item["probe"]}])
+        run["checks"][item["id"]] = grade(item, fixture["history"], done["answer"], judge,
+                                          getattr(agent, "extractive", False))
+    return run
 
 
 def grade(item, history, answer, judge, copies=False):
@@ -94,26 +100,14 @@ def grade(item, history, answer, judge, copies=False):
     return check(item, history, said, extractive=copies, judge=judge)["verdict"]
 
 
-def made(found):
-    """The calls of one loop: [name, arguments], in order, refused ones too."""
-    return [[one["tool"], one["args"]] for one in found["transcript"]]
-
-
-def as_messages(found, number):
-    """What a loop did as the messages that the next request holds."""
-    messages = transcript_messages(found["transcript"], f"r{number}")
-    return messages + ([{"role": "assistant", "content": found["answer"]}] if found["answer"] else [])
-
-
 def transcript_messages(transcript, prefix):
     """A transcript as tool calls and results; an observation without a tool name is told as the model's own message."""
     messages = []
-    for place, one in enumerate(transcript, 1):
-        call = {
-            "id": f"{prefix}-{place}", "type": "function",
-            "function": {"name": str(one["tool"]), "arguments": one["args"] if isinstance(one["args"], dict) else {}}}
+    for place, done in enumerate(transcript, 1):
+        function = {"name": str(done["tool"]), "arguments": done["args"] if isinstance(done["args"], dict) else {}}
+        call = {"id": f"{prefix}-{place}", "type": "function", "function": function}
         messages += [{"role": "assistant", "content": "", "tool_calls": [call]},
-                     {"role": "tool", "tool_call_id": call["id"], "content": one["result"]}]
+                     {"role": "tool", "tool_call_id": call["id"], "content": done["result"]}]
     return messages
 
 
@@ -124,11 +118,11 @@ def model_agent(ask):
         entry = ask([*task["messages"], *transcript_messages(transcript, "t")], task["tools"])
         if "incomplete" in entry:
             return {"kind": "final", "text": ""}  # no answer: unjudged, neither right nor wrong
-        if entry["tool_calls"]:
-            function = entry["tool_calls"][0].get("function")
-            function = function if isinstance(function, dict) else {}
-            return {"kind": "call", "tool": str(function.get("name")), "args": function.get("arguments")}
-        return {"kind": "final", "text": entry["answer"]}
+        if not entry["tool_calls"]:
+            return {"kind": "final", "text": entry["answer"]}
+        function = entry["tool_calls"][0].get("function")
+        function = function if isinstance(function, dict) else {}
+        return {"kind": "call", "tool": str(function.get("name")), "args": function.get("arguments")}
 
     return agent
 
@@ -136,9 +130,8 @@ def model_agent(ask):
 def recorded_run(fixture, turn, steps, items):
     """The accepted trace in a run's form: what was recorded from `turn` on; every check counts as passed."""
     turns = fixture["history"][turn - 1 : turn - 1 + steps]
-    calls = [[call["function"]["name"], call["function"]["arguments"]]
-             for one in turns
-             for message in turn_messages(one)
-             for call in message.get("tool_calls", [])]
-    return {"calls": calls, "answers": [one["assistant"] for one in turns],
+    messages = [message for one in turns for message in turn_messages(one)]
+    calls = [call["function"] for message in messages for call in message.get("tool_calls", ())]
+    return {"calls": [[call["name"], call["arguments"]] for call in calls],
+            "answers": [turn["assistant"] for turn in turns],
             "checks": {item["id"]: "accepted" for item in items}, "probe_calls": None}
