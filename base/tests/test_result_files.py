@@ -43,8 +43,8 @@ class Evaluation(unittest.TestCase):
         other["summary"]["notes"]["dev"]["facts_found"] = 1
         self.refused("notes: the summary is not", other)
         self.refused("recent: case 'a' stands twice", level(recent=[row("a"), row("a")]))
-        self.refused("notes: case 'b' is not everywhere", level(recent=[row("a"), row("b")], notes=[row("a")]))
-        self.refused("notes: case 'a' is not everywhere", level(recent=[row("a")], notes=[row("a", split="held_out")]))
+        self.refused("notes: case 'b' is not in all", level(recent=[row("a"), row("b")], notes=[row("a")]))
+        self.refused("notes: case 'a' is not in all", level(recent=[row("a")], notes=[row("a", split="held_out")]))
         self.refused(
             "strategy 'notes' is not everywhere", SINGLE | {"summary": {"recent": SINGLE["summary"]["recent"]}})
         for change in ({"split": "test"}, {"error": "failed"}, {"required_total": 0, "required_found": 0}):
@@ -53,7 +53,7 @@ class Evaluation(unittest.TestCase):
     def test_a_sweep_of_other_strategies_or_cases_at_another_budget_passes(self):
         self.refused("budget 128: strategy 'notes' is not everywhere",
                      {"budgets": SWEEP["budgets"] | {"128": level(notes=[row("a"), row("b")])}})
-        self.refused("budget 128: recent: case 'b' is not everywhere",
+        self.refused("budget 128: recent: case 'b' is not in all",
                      {"budgets": SWEEP["budgets"] | {"128": level(recent=[row("a")])}})
         self.refused(
             "budget 64: recent: the summary is not", {"budgets": {"64": level(recent=[row("a", input_tokens=65)])}})
