@@ -28,10 +28,10 @@ class Counter:
         """`tokenizer` as the tokenizers library loads it, `template` the text of the chat template."""
         self._tokenizer, self._manifest = tokenizer, manifest
         self._special = {name: text for name, text in manifest.items() if name.endswith("_token")}  # bos_token, ...
-        self._template, marks = compile_template(template)
+        self._template, marks, words = compile_template(template, manifest.get("today"))
         added = tokenizer.get_added_tokens_decoder().values()
         self.control_tokens = sorted((token.content for token in added if token.special), key=len, reverse=True)
-        self._sum = TokenSum(self.text, self.lengths, self.control_tokens, marks)
+        self._sum = TokenSum(self.text, self.lengths, self.control_tokens, marks, words)
 
     def __call__(self, messages, tools=None):
         """Tokens of the whole request: a sum of known parts where the template allows it, else `full`."""
@@ -54,18 +54,28 @@ class Counter:
         return self._sum.parts(runs)
 
     @property
+    def way(self):
+        """How plain requests are counted: "sum", "incremental" or "whole"."""
+        return self._sum.way
+
+    @property
     def sums(self):
-        """Whether the template was found to let a request's count be a sum of its messages' counts."""
-        return self._sum.holds
+        """Whether `part` can tell what runs add: a system text changes nothing of how other messages are written."""
+        return self._sum.adds
 
     def text(self, messages, tools=None):
         """The request as the template writes it."""
+        said = [{name: value for name, value in message.items() if value is not None} for message in messages]
         try:
-            return self._template.render(messages=messages, tools=tools, add_generation_prompt=True,
+            return self._template.render(messages=said, tools=tools, documents=None, add_generation_prompt=True,
                                          enable_thinking=False, **self._special)
+        except CountError:
+            raise
         except Exception as error:  # whatever somebody's template makes of these messages, too deep ones included
-            reason = str(error) or type(error).__name__
-            raise CountError(f"the chat template refuses this request: {reason}; correct its messages") from None
+            reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            raise CountError(
+                f"the chat template fails on this request: {reason}; it may lack what the request has (tools, "
+                "a system text), or be wrong itself") from None
 
     def lengths(self, texts):
         """The number of tokens of each text, nothing added."""

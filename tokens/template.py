@@ -1,9 +1,10 @@
 """Compile a chat template as transformers renders it, and tell which texts it looks for in messages.
 
-Sandboxed, without a clock. Does not render (tokenizer.py does).
+Sandboxed. The date is the one that is given: a count must not depend on the day. Does not render (tokenizer.py does).
 """
 
 import re
+from datetime import datetime
 
 from base.command import InputError
 
@@ -16,10 +17,13 @@ class CountError(InputError):
     """A request that the template refuses, or text that the tokenizer cannot take."""
 
 
-def compile_template(source):
-    """A chat template as transformers renders it, and the texts that it looks for in messages.
+def compile_template(source, today=None):
+    """(template, marks, words): a chat template as transformers renders it, and what it looks for in messages.
 
-    Sandboxed, blocks trimmed, raise_exception at hand, {% generation %} passed over, no clock.
+    Sandboxed, blocks trimmed, raise_exception and strftime_now at hand, {% generation %} passed over.
+
+    today  the ISO date that strftime_now writes; None: a template that asks for it fails
+    marks  texts with punctuation, like "</think>"; words: those without, like "system"
     """
     import json
 
@@ -47,19 +51,26 @@ def compile_template(source):
             return parser.parse_statements(["name:endgeneration"], drop_needle=True)
 
     def raise_exception(message):
-        raise TemplateError(message)
+        raise CountError(f"the chat template refuses this request: {message}; correct its messages")
 
-    def tojson(value, indent=None, **options):
-        return json.dumps(value, ensure_ascii=False, indent=indent, **options)
+    def tojson(value, ensure_ascii=False, indent=None, separators=None, sort_keys=False):
+        options = {"indent": indent, "separators": separators, "sort_keys": sort_keys}
+        return json.dumps(value, ensure_ascii=ensure_ascii, **options)
+
+    def strftime_now(form):
+        if today is None:
+            raise TemplateError("it asks for the date, and the manifest has no 'today'; add one, an ISO date")
+        return datetime.fromisoformat(today).strftime(form)
 
     extensions = ["jinja2.ext.loopcontrols", Generation]
     environment = Sandbox(trim_blocks=True, lstrip_blocks=True, extensions=extensions)
     environment.filters["tojson"] = tojson
-    environment.globals["raise_exception"] = raise_exception
+    environment.globals |= {"raise_exception": raise_exception, "strftime_now": strftime_now}
     try:
         tree = environment.parse(source)
-        marks = sorted(looked_for(tree))
-        return environment.from_string(tree), marks
+        texts = sorted(looked_for(tree))
+        marks = [text for text in texts if re.search(r"[^\w\s]", text)]
+        return environment.from_string(tree), marks, [text for text in texts if text.strip() and text not in marks]
     except TemplateSyntaxError as error:
         raise TokenizerError(f"chat template, line {error.lineno}: {error.message}; pin another template") from None
     except RecursionError:
@@ -67,14 +78,11 @@ def compile_template(source):
 
 
 def looked_for(node):
-    """The set of texts in a parsed template that it may look for in messages: all that it does not just write.
-
-    Left out are words and white space, since most texts hold some: what a template makes of white space is tried.
-    """
+    """The set of texts in a parsed template that it may look for in messages: all that it does not just write."""
     from jinja2 import nodes
 
     if isinstance(node, nodes.Const):
-        return {node.value} if isinstance(node.value, str) and re.search(r"[^\w\s]", node.value) else set()
+        return {node.value} if isinstance(node.value, str) else set()
     written = isinstance(node, (nodes.Output, nodes.Add, nodes.Concat, nodes.CondExpr))
     only_first = isinstance(node, nodes.Filter) and node.name != "replace"  # join(", ") writes what it is given
     children = list(node.iter_child_nodes())[: 1 if only_first else None]

@@ -1,34 +1,42 @@
-"""Count a request as a sum: what each message adds is found once, and the sum is proved before it is trusted.
+"""Count a request as a sum: what each message adds is learned once, and the sum is proved before it is trusted.
 
 Control tokens split a text before anything is merged, so what stands between two of them always has the same tokens.
-A chat template that writes each message between control tokens therefore gives
+What a template writes between two messages is learned by (role, next role), as far as it writes both. From there
 
-    count(request) = count(head with one user message) - that message + the sum over runs
+    sum          count(request) = count(head with FIRST) - count(FIRST) + the costs of all runs
+    incremental  count(request) = count(head, first run, last run) + the costs of the runs in between
 
 where the head is what comes before the first user message, and a run is a user message and what follows it until the
 next one: inside a run the template may look at neighbours (it joins assistant messages, it moves tool results), but
-not across a user message. A run of plain text is the sum of its messages, and of a message only "role + content" is
-tokenised; any other run is rendered once between two user messages. So is a text that holds what the template looks
-for in texts (some cut at "</think>").
+not across a user message. The second form is for templates that write the first or the last user message in a way
+of its own (a system text is moved into it). A run of plain text is the sum of its messages; any other run is rendered
+once between two others. So is a text that holds what the template looks for in texts (some cut at "</think>").
 
-All of that is tried on requests of many shapes when a counter is made. Where one differs by one token the sum is
-never used: `holds` is false, and the counter renders and tokenises whole requests.
+Both forms are tried on requests of many shapes when a counter is made. Where one differs by one token, or answers what
+the template refuses, it is never used: `way` is then "whole", and the counter renders and tokenises whole requests.
 """
 
 import json
 
 from base.command import InputError
 
-FIRST, SECOND = {"role": "user", "content": "Q1"}, {"role": "user", "content": "Q2"}
+SYSTEM, FIRST, ANSWER, SECOND = ({"role": role, "content": text} for role, text in (
+    ("system", "S"), ("user", "Q1"), ("assistant", "A1"), ("user", "Q2")))
+USER, ASSISTANT, END = "user", "assistant", "end"  # END: the generation prompt stands where the next message would
 LIMIT = 50_000_000  # characters of texts kept; a process that counts for days starts again instead of growing
+STRIPS = (str, str.strip, str.lstrip, str.rstrip, *(
+    lambda text, strip=strip: strip(text, "\n") for strip in (str.strip, str.lstrip, str.rstrip)))
 
 TOOL_RUN = [
     {"role": "user", "content": "  list it\n"},
     {"role": "assistant", "content": "",
-     "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "ls", "arguments": {"path": "a b"}}}]},
-    {"role": "tool", "tool_call_id": "c1", "content": "x\ny"},
+     "tool_calls": [{"id": "call00001", "type": "function", "function": {"name": "ls", "arguments": {"path": "a b"}}}]},
+    {"role": "tool", "tool_call_id": "call00001", "name": "ls", "content": "x\ny"},
     {"role": "assistant", "content": "Two files."},
 ]
+TOOLS = [{"type": "function", "function": {
+    "name": "ls", "description": "List a folder.", "parameters": {
+        "type": "object", "properties": {"path": {"type": "string", "description": "where"}}, "required": ["path"]}}}]
 ODD_TEXTS = (
     "", " ", "\n", "w", "  two words ", "\r\nline\r\n\r\nnext\t\r\n", "\n\n\nx\n\n\n",
     "naïve – “quoted” 日本語 👩‍💻\u0301", "\u00a0hard space\u2028", "\x1cseparator\x1f", "{{ x }} {% y %} <b>&amp;",
@@ -38,107 +46,192 @@ ODD_TEXTS = (
 class TokenSum:
     """What each message and run adds to a request, for one template and tokenizer.
 
-    text     (messages, tools) -> the request as the template writes it
+    text     (messages, tools) -> the request as the template writes it, or InputError where it refuses it
     lengths  texts -> their numbers of tokens
     control  the model's control tokens
-    marks    what the template looks for in texts
+    marks    what the template looks for in texts; words: the same without punctuation, acted on if found to be
+
+    way      "sum", "incremental" or "whole"
+    adds     whether the costs of runs may be added to any request with no head or a system text
     """
 
-    def __init__(self, text, lengths, control, marks=()):
+    def __init__(self, text, lengths, control, marks=(), words=()):
         self._text, self._lengths, self._control = text, lengths, control
-        self._acted_on = [*control, *marks]
-        self._plain, self._heads, self._runs, self._kept = {}, {}, {}, 0
+        self._marks, self._switches, self._limits = [*control, *marks], [], "none"
+        self._tools_hold = self._runs_hold = self._marks_hold = True
+        self._forget()
+        self.way, self.adds = "whole", False
         try:
-            self._openings, self._closings, self._strips = learn(text, lengths, control)
-            self.holds = self.runs_hold = True
-            self.holds = all(map(self._proved, plain_shapes()))
-            self.runs_hold = self.holds and all(map(self._proved, run_shapes(marks)))
-        except (Unlearnable, InputError):  # InputError: the template refuses a shape
-            self.runs_hold = False
-            self.holds = getattr(self, "holds", False) and self._plain_again()
+            self._prefix, self._after, self._strip = learn(text, control)
+            self._prefix_cost = dict(zip(self._prefix, lengths([own[0] for own in self._prefix.values()])))
+        except (Unlearnable, InputError):
+            return
+        self.way = next((way for way in ("sum", "incremental") if self._set_limits(way)), "whole")
+        if self.way == "sum" and self._head([], None) is None and self._head([SYSTEM], None) is None:
+            self.way = "incremental"  # the other form answered all of them
+        if self.way == "whole":
+            return
+        self._tools_hold = self._proved(((messages, TOOLS) for messages, _ in plain_shapes()), answered=False)
+        self._runs_hold = self._proved(run_shapes(), answered=False)
+        self._marks += self._words_acted_on(words)
+        self._marks_hold = self._proved(shape for mark in marks for shape in mark_shapes([mark]))
+        self._marks_hold = self._marks_hold and self._proved(mark_shapes(marks))
+        together = self._is_apart(" ".join(words))
+        self._switches = [text for text in (*self._marks, *([] if together else words)) if not self._is_apart(text)]
+        self.adds = self.way == "sum" and not self._switches and all(map(self._is_apart, (None, SYSTEM["content"])))
 
-    def _plain_again(self):
-        """Whether the sum holds for plain runs, for a template that refuses or breaks on others."""
-        try:
-            return all(map(self._proved, plain_shapes()))
-        except InputError:
-            return False
+    def _set_limits(self, way):
+        """Whether a form holds for plain text, maybe but for texts that are blank or have white space around them."""
+        self.way = way
+        for self._limits in ("none", "blank", "padded"):
+            if self._proved(plain_shapes(), answered=False):
+                return True
+        return False
 
-    def _proved(self, messages):
-        return self.total(messages, None) == self._full(messages)
+    def _proved(self, shapes, answered=True):
+        """Whether the form gives what whole requests give wherever it answers; with False: and answers at all."""
+        for messages, tools in shapes:
+            total = self.total(messages, tools)
+            if total is not None:
+                answered = True
+                if total != self._whole(messages, tools):
+                    return False
+        return answered
+
+    def _words_acted_on(self, words):
+        """Which words of a template change how it writes a message that holds them, or that is one of them."""
+        if self._proved(mark_shapes(words)):
+            return []
+        return [word for word in words if not self._proved(mark_shapes([word]))]
 
     def _full(self, messages, tools=None):
         return self._lengths([self._text(messages, tools)])[0]
 
+    def _whole(self, messages, tools=None):
+        """Tokens of a whole request, or None where the template refuses it."""
+        try:
+            return self._full(messages, tools)
+        except InputError:
+            return None
+
     def total(self, messages, tools=None):
-        """The tokens of the request, or None where the sum cannot tell them."""
-        if not self.holds:
+        """The tokens of the request, or None where neither form can tell them."""
+        starts = [number for number, message in enumerate(messages) if message.get("role") == USER]
+        if self.way == "whole" or not starts or (tools and not self._tools_hold):
             return None
-        starts = [number for number, message in enumerate(messages) if message.get("role") == "user"]
-        if not starts:
-            return None
+        head = messages[: starts[0]]
         runs = [messages[start:end] for start, end in zip(starts, [*starts[1:], len(messages)])]
-        if not (plain(runs[-1]) and len(runs[-1]) == 1):
+        if len(runs[-1]) > 1 or not is_text(runs[-1][0], USER) or self._acted_on(runs[-1][0]["content"]):
             return None  # the end of a request decides what the model is asked to go on with
-        parts = self.parts(runs)
-        if self._plain["user", runs[-1][0]["content"]] is None:
-            return None  # a template that acts on its text may take it for something else than the question
-        head = self._head(messages[: starts[0]], tools)
-        return None if None in parts or head is None else head + sum(parts)
+        if head and (len(head) > 1 or not is_text(head[0], "system") or any(
+                text in head[0]["content"] for text in self._switches)):
+            return None
+        parts = self._parts(runs[:-1])
+        if None in parts:
+            return None
+        if self.way == "sum":
+            around = self._head(head, tools)
+            if around is not None:
+                return around + sum(parts) + self._costs([(USER, END, runs[-1][0]["content"])])[0]
+        if len(runs) < 3:
+            return None
+        ends = self._rendered([*head, *runs[0], *runs[-1]], tools)
+        return None if ends is None else ends + sum(parts[1:])
 
     def _head(self, head, tools):
         """Tokens of what stands around the runs: the messages before the first, tools, the generation prompt.
 
-        None where the head runs into the first user message without a control token between them.
+        None where the template refuses the head, or writes the first user message in another way than later ones.
         """
         key = json.dumps([head, tools])  # not sorted: a template may write fields in their order
         if key not in self._heads:
-            before = self._text([*head, FIRST], tools).rpartition(FIRST["content"])[0]
-            apart = after_control(before, self._control) == self._openings["user"]
-            alone = self.parts([[FIRST]])[0]
-            self._keep(self._heads, key, self._full([*head, FIRST], tools) - alone if apart else None, len(key))
+            self._keep(self._heads, key, self._new_head(head, tools), len(key))
         return self._heads[key]
 
+    def _new_head(self, head, tools):
+        try:
+            text = self._text([*head, FIRST], tools)
+        except InputError:
+            return None
+        before, _, after = text.rpartition(FIRST["content"])
+        if not before.endswith("".join(self._prefix[USER])) or after != self._after[USER, END]:
+            return None
+        return self._lengths([text])[0] - self._costs([(USER, END, FIRST["content"])])[0]
+
+    def _is_apart(self, system):
+        """Whether costs may be added to a request with this system text (None: none), or the template refuses it."""
+        head = [] if system is None else [{**SYSTEM, "content": system}]
+        whole, base = self._whole([*head, FIRST, ANSWER, SECOND]), self._whole([*head, SECOND])
+        if whole is None or base is None:
+            return whole is base
+        return self._head(head, None) is not None and whole - base == sum(self._parts([[FIRST, ANSWER]]))
+
     def parts(self, runs):
-        """For each run the tokens that it adds to a request, or None."""
-        if not self.holds:
-            return [None] * len(runs)
+        """For each run the tokens that it adds to any request, or None."""
+        return self._parts(runs) if self.adds else [None] * len(runs)
+
+    def _parts(self, runs):
         if self._kept > LIMIT:
-            self._kept = 0
-            for kept in (self._plain, self._heads, self._runs):
-                kept.clear()
-        self._learn_messages([message for run in runs if plain(run) for message in run])
-        return [self._part(run) for run in runs]
+            self._forget()
+        keys = {}
+        for number, run in enumerate(runs):
+            if plain(run) and not any(self._acted_on(message["content"]) for message in run):
+                following = [*(message["role"] for message in run[1:]), USER]
+                keys[number] = [(message["role"], role, message["content"]) for message, role in zip(run, following)]
+        costs = iter(self._costs([key for of_run in keys.values() for key in of_run]))
+        plains = {number: [next(costs) for _ in of_run] for number, of_run in keys.items()}
+        sums = {number: sum(of_run) for number, of_run in plains.items() if None not in of_run}
+        return [sums[number] if number in sums else self._added(run) for number, run in enumerate(runs)]
 
-    def _part(self, run):
-        if plain(run):
-            costs = [self._plain[message["role"], message["content"]] for message in run]
-            if None not in costs:
-                return sum(costs)
-        return self._rendered(run) if self.runs_hold and run and run[0]["role"] == "user" else None
+    def _added(self, run):
+        """Tokens of a run that is no plain text, rendered among others, or None where they depend on those."""
+        if not run or run[0].get("role") != USER or not self._runs_hold:
+            return None
+        if not (self._marks_hold or self._unmarked(run)):
+            return None
+        added = set()
+        for before, after in (([FIRST, ANSWER], [SECOND]), ([FIRST, ANSWER], [FIRST, ANSWER, SECOND]),
+                              ([], [FIRST, ANSWER, SECOND])):
+            around, within = self._rendered([*before, *after]), self._rendered([*before, *run, *after])
+            added.add(None if around is None or within is None else within - around)
+        return added.pop() if len(added) == 1 else None
 
-    def _rendered(self, run):
-        """Tokens of a run that is no plain text, rendered once between two user messages."""
-        key = json.dumps(run)
-        if key not in self._runs:
-            self._keep(self._runs, key, self._full([FIRST, *run, SECOND]) - self._full([FIRST, SECOND]), len(key))
-        return self._runs[key]
+    def _rendered(self, messages, tools=None):
+        """Tokens of a request that stands for others, or None where the template refuses it."""
+        key = json.dumps([messages, tools])
+        if key not in self._requests:
+            self._keep(self._requests, key, self._whole(messages, tools), len(key))
+        return self._requests[key]
+
+    def _costs(self, keys):
+        """For each (role, next role, content) what the message adds, or None where the template never writes that.
+
+        Tokenised together, each once, from the control token before the message to the last one before the next.
+        """
+        new = [key for key in dict.fromkeys(keys) if key not in self._texts]
+        known = [key for key in new if key[:2] in self._after]
+        texts = ["".join(self._prefix[role]) + self._strip[role](content) + self._after[role, following]
+                 for role, following, content in known]
+        for key, length in zip(known, self._lengths(texts)):
+            self._keep(self._texts, key, length - self._prefix_cost[key[0]], len(key[2]))
+        return [self._texts.get(key) for key in keys]
 
     def _keep(self, kept, key, value, size):
         kept[key] = value
         self._kept += size
 
-    def _learn_messages(self, messages):
-        """Tokenise together the messages that were not seen before. One whose text is acted on stays None."""
-        keys = dict.fromkeys((message["role"], message["content"]) for message in messages)
-        new = [key for key in keys if key not in self._plain]
-        if not new:
-            return
-        safe = [key for key in new if not any(mark in key[1] for mark in self._acted_on)]
-        texts = [self._openings[role] + (text.strip() if self._strips else text) for role, text in safe]
-        costs = {key: length + self._closings[key[0]] for key, length in zip(safe, self._lengths(texts))}
-        for key in new:
-            self._keep(self._plain, key, costs.get(key), len(key[1]))
+    def _forget(self):
+        self._texts, self._heads, self._requests, self._kept = {}, {}, {}, 0
+
+    def _acted_on(self, text):
+        """Whether the template may write a message of this text in another way than the sum thinks."""
+        if self._limits != "none" and not text.strip() or self._limits == "padded" and text != text.strip():
+            return True
+        return any(mark in text for mark in self._marks)
+
+    def _unmarked(self, run):
+        text = json.dumps(run, ensure_ascii=False)
+        return "\\" not in text and not any(mark in text for mark in self._marks)  # escaped, a mark is not seen
 
 
 class Unlearnable(ValueError):
@@ -148,8 +241,8 @@ class Unlearnable(ValueError):
 def plain(run):
     """Whether a run is a user's text, with at most one assistant's text after it, and nothing else."""
     if len(run) == 2:
-        return is_text(run[0], "user") and is_text(run[1], "assistant")
-    return len(run) == 1 and is_text(run[0], "user")
+        return is_text(run[0], USER) and is_text(run[1], ASSISTANT)
+    return len(run) == 1 and is_text(run[0], USER)
 
 
 def is_text(message, role):
@@ -157,79 +250,109 @@ def is_text(message, role):
     return len(message) == 2 and message.get("role") == role and isinstance(message.get("content"), str)
 
 
-def learn(text, lengths, control):
-    """What the template writes around a user's and an assistant's text.
+def learn(text, control):
+    """What the template writes around a user's and an assistant's text in the middle of a request, or Unlearnable.
 
-    -> ({role: text between the last control token and the content}, {role: tokens after the content},
-        whether contents are stripped), or Unlearnable.
+    -> ({role: (control token before the content, text between the two)},
+        {(role, next role): text after the content, as far as the next message's own part},
+        {role: how the content is stripped})
     """
-    marks = ["SENTINEL" + letter for letter in "ABCD"]
-    roles = ["user", "assistant", "user", "user"]
-    rendered = text([{"role": role, "content": mark} for role, mark in zip(roles, marks)], None)
-    gaps = []
+    roles = (USER, ASSISTANT, USER, ASSISTANT)
+    gaps = between(text, roles, [FIRST, ANSWER], [SECOND])
+    after = {(USER, ASSISTANT): gaps[1], (ASSISTANT, USER): gaps[2], (USER, END): between(
+        text, [USER], [FIRST, ANSWER], [])[1]}
+    if gaps[3] != gaps[1]:
+        raise Unlearnable("two turns are written in two ways")
+    prefix = {role: split_prefix(after[other, role], control) for other, role in ((ASSISTANT, USER), (USER, ASSISTANT))}
+    try:
+        after[USER, USER] = between(text, [USER, USER], [FIRST, ANSWER], [ANSWER, SECOND])[1]
+    except (Unlearnable, InputError):
+        pass  # two users in a row are refused or joined
+    for role, following in list(after):
+        gap, own = after[role, following], prefix.get(following, ("", ""))
+        if gap.endswith("".join(own)):
+            after[role, following] = gap[: len(gap) - len(own[1])]
+        else:
+            del after[role, following]
+    return prefix, after, {role: learn_strip(text, role, "".join(prefix[role])) for role in prefix}
+
+
+def between(text, roles, before, behind):
+    """What a template writes before, between and after texts of these roles that stand between other messages."""
+    marks = ["SENTINEL" + "ABCD"[number] for number in range(len(roles))]
+    messages = [{"role": role, "content": mark} for role, mark in zip(roles, marks)]
+    rest, gaps = text([*before, *messages, *behind], None), []
     for mark in marks:
-        before, found, rendered = rendered.partition(mark)
-        if not found or mark in rendered:
+        gap, found, rest = rest.partition(mark)
+        if not found or mark in rest:
             raise Unlearnable(f"{mark} stands {'twice' if found else 'nowhere'} in the request")
-        gaps.append(before)
-    _, to_assistant, to_user, user_to_user = gaps
-    openings = {"user": after_control(user_to_user, control), "assistant": after_control(to_assistant, control)}
-    if after_control(to_user, control) != openings["user"]:
-        raise Unlearnable("a user's message is written in two ways")
-    closings = {"user": closing(user_to_user, openings["user"], control),
-                "assistant": closing(to_user, openings["user"], control)}
-    if closing(to_assistant, openings["assistant"], control) != closings["user"]:
-        raise Unlearnable("what follows a user's message depends on the next one")
-    for head in ([], [{"role": "system", "content": "S"}]):
-        before = text([*head, FIRST], None).rpartition(FIRST["content"])[0]
-        if after_control(before, control) != openings["user"]:
-            raise Unlearnable("what comes first runs into the first user's message")
-    padded = text([{"role": "user", "content": "  SENTINELA \n"}], None)
-    tokens = dict(zip(closings, lengths(list(closings.values()))))
-    return openings, tokens, "  SENTINELA \n" not in padded
+        gaps.append(gap)
+    return [*gaps, rest]
 
 
-def after_control(gap, control):
-    """What stands after the last control token of a gap between two contents."""
-    ends = [gap.rindex(token) + len(token) for token in control if token in gap]
+def split_prefix(gap, control):
+    """(last control token of a gap between two contents, what stands after it), or Unlearnable."""
+    ends = [(gap.rindex(token) + len(token), token) for token in control if token in gap]
     if not ends:
         raise Unlearnable("two messages stand together without a control token between them")
-    return gap[max(ends) :]
+    end, token = max(ends, key=lambda pair: (pair[0], len(pair[1])))
+    return token, gap[end:]
 
 
-def closing(gap, opening, control):
-    """The part of a gap up to its last control token. It has to start with a control token: the content ends there."""
-    ended = gap[: len(gap) - len(opening)]
-    if not any(ended.startswith(token) for token in control):
-        raise Unlearnable("a message does not end at a control token")
-    return ended
+def learn_strip(text, role, prefix):
+    """How a template strips the white space around a content of this role: one of STRIPS, or Unlearnable."""
+    padded = ["  SENTINEL \n", "\n\n SENTINEL\t\n\n", "SENTINEL"]
+    rendered = [text([*([FIRST, ANSWER] if role == USER else [FIRST]), {"role": role, "content": content},
+                      *([ANSWER] if role == USER else []), SECOND], None) for content in padded]
+    for strip in STRIPS:
+        expected = [rendered[-1].replace(prefix + "SENTINEL", prefix + strip(content)) for content in padded]
+        if expected == rendered:
+            return strip
+    return str  # only some white space: contents with any around them are told by the proof
 
 
 def plain_shapes():
-    """Requests of plain text in the shapes that a lab's requests have."""
+    """(messages, tools) of plain text in the shapes that a lab's requests have."""
     system = {"role": "system", "content": " Be brief. "}
     turns = [[{"role": "user", "content": text}, {"role": "assistant", "content": ODD_TEXTS[-1 - number]}]
              for number, text in enumerate(ODD_TEXTS)]
     everything = [message for turn in turns for message in turn]
-    yield [SECOND]
-    yield [system, SECOND]
-    yield [system, *everything, SECOND]
-    yield [*everything, *everything[:3], FIRST, FIRST, {"role": "user", "content": " "}]
-    yield [{"role": "system", "content": ""}, FIRST, *everything[1::2][:1], SECOND]
+    simple = [FIRST, ANSWER, {"role": "user", "content": "Two words."}, {"role": "assistant", "content": "Yes, two."}]
+    for head in ([], [system], [{"role": "system", "content": ""}]):
+        yield [*head, SECOND], None
+        yield [*head, *simple, SECOND], None
+        yield [*head, *simple, *simple, *simple[2:], {"role": "user", "content": "And then?"}], None
+        yield [*head, *simple, SECOND, ANSWER, *simple, SECOND, ANSWER, SECOND], None  # the last one stands there twice
+        yield [*head, *everything, SECOND], None
+        yield [*head, *everything[::-1][1:], *simple[1:], SECOND], None
+    yield [*everything, *everything[:3], FIRST, FIRST, {"role": "user", "content": " "}], None
+    yield [*simple, FIRST, FIRST, SECOND, *simple, SECOND, SECOND], None
+    for text in ODD_TEXTS:
+        yield [*simple, {"role": "user", "content": text}, ANSWER, SECOND], None
+        yield [*simple, FIRST, {"role": "assistant", "content": text}, SECOND], None
+        yield [*simple, {"role": "user", "content": text}], None
 
 
-def run_shapes(marks):
-    """Requests with what a template may treat by its neighbours: tools, joined texts, reasoning, what it looks for."""
+def run_shapes():
+    """Requests with what a template may treat by its neighbours: tools, joined texts, reasoning."""
     system = {"role": "system", "content": "Be brief."}
     call, result = TOOL_RUN[1:3]
     joined = [FIRST, {"role": "assistant", "content": "One."}, {"role": "assistant", "content": "Two."}]
     thought = [FIRST, {"role": "assistant", "content": "Three.", "reasoning": "Because."}]
-    unanswered = [FIRST, call]
     again, end = {**call, "content": "Again."}, {"role": "assistant", "content": "x"}
-    two_calls = [FIRST, call, result, again, result, result, end]
-    yield [system, *TOOL_RUN, SECOND]
-    yield [*joined, *TOOL_RUN, *TOOL_RUN, *two_calls, *joined, SECOND]
-    yield [*TOOL_RUN[:3], *thought, *unanswered, FIRST, system, *two_calls, SECOND]
-    if marks:
-        texts = [text for mark in [*marks, "".join(marks)] for text in (mark, f"a{mark}b")]
-        yield [*({"role": role, "content": text} for text in texts for role in ("user", "assistant")), SECOND]
+    runs = [TOOL_RUN, joined, thought, [FIRST, call], TOOL_RUN[:3], [FIRST, system], [FIRST, system, ANSWER],
+            [FIRST, call, result, again, result, result, end]]
+    for tools in (None, TOOLS):
+        for run in runs:
+            yield [FIRST, ANSWER, *run, *run, FIRST, ANSWER, *run, SECOND], tools
+        yield [system, *TOOL_RUN, SECOND], tools
+        yield [system, *(message for run in runs for message in run), SECOND], tools
+        yield [message for run in [*runs[::-1], *runs] for message in run] + [SECOND], tools
+
+
+def mark_shapes(marks):
+    """Requests whose texts hold what a template looks for."""
+    for order in (marks, marks[::-1]):
+        texts = [text for mark in order for text in (mark, f"a {mark} b", f"{mark} b", f"a {mark}")]
+        spoken = [{"role": role, "content": text} for text in texts for role in (USER, ASSISTANT)]
+        yield [FIRST, ANSWER, *spoken, FIRST, ANSWER, *spoken[:2], SECOND], None
