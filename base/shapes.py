@@ -213,8 +213,10 @@ SIGNALS = {
 PAIRS = {"pairs": int, "lost": int, "gained": int, "unknown": int, "p": NUMBER}
 REPLAY = {
     "compactor": {"name": str}, "judge": ({"identity": object}, NONE), "fixtures": Each(object), "budget": Each(int),
-    "counter": Each(object), "rows": [{"conversation_id": str, "outcome": str, "reference": str, "pairs": Each(str)}],
+    "counter": Each(object),
+    "rows": [{"conversation_id": str, "outcome": str, "reference": str, "failed": bool, "calls_differ": bool,
+              "pairs": Each(str)}],
     "summary": {"references": {"run": int, "accepted_trace": int}, "conversations": PAIRS, "items": PAIRS,
-                "calls_differ": int, "to_read": [
+                "failed": int, "calls_differ": int, "to_read": [
                     {"conversation_id": str, "outcome": str, "lost": [str], "gained": [str]}]},
 }  # fmt: skip

@@ -8,14 +8,13 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from workbench.report import __main__ as report
-from workbench.report.tests.made import SIGNALS, SURVEY, evaluation, sweep
-from workbench.tests.made import row
-
 from base.command import status_of
 from base.shapes import Each, is_row, misfit
 from base.tests.made import broken
 from workbench import compare
+from workbench.report import __main__ as report
+from workbench.report.tests.made import REPLAY, SIGNALS, SURVEY, evaluation, sweep
+from workbench.tests.made import row
 
 
 class Misfits(unittest.TestCase):
@@ -40,7 +39,7 @@ class BrokenResults(unittest.TestCase):
     def test_a_broken_result_is_shown_or_refused_in_one_line(self):
         levels = {"64": {"a": [row("one")]}, "128": {"a": [row("one", ["x"])]}}
         whole = [evaluation(row("one", ["x"], ["s"]), row("two")), sweep(levels)]
-        whole += [compare.compare(whole[0], whole[0]), SURVEY, SIGNALS]
+        whole += [compare.compare(whole[0], whole[0]), SURVEY, SIGNALS, REPLAY]
         refused = 0
         with tempfile.TemporaryDirectory() as folder:
             path, other = Path(folder) / "r.json", Path(folder) / "other.json"

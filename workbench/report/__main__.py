@@ -19,10 +19,13 @@ from base.result_files import MAKERS, check_evaluation, read_result
 from base.shown import one_line, written_out
 from evaluate import summarize
 from tokens.manifest import MANIFEST
+from workbench.report.compacted import compaction_section, replay_section
 from workbench.report.sent import read_requests
 from workbench.report.traffic import signals_section, survey_section
 from workbench.report.view import comparison_section, evaluation_section
 
+SECTIONS = {"comparison": comparison_section, "survey": survey_section, "signals": signals_section,
+            "compaction": compaction_section, "replay": replay_section}
 SIGNS = str.maketrans({sign: f"&#{ord(sign)};" for sign in "|\\`*_[]~@#"})
 
 
@@ -33,16 +36,8 @@ def section_of(path, args):
         check_evaluation(result, path, summarize)
         requests, notes = ({}, []) if args.markdown else read_requests(path, result, args)
         return evaluation_section(path.name, result, args.show, requests, args.only) | {"notes": notes}
-    if kind == "comparison":
-        return comparison_section(path.name, result)
-    if kind == "survey":
-        return survey_section(path.name, result)
-    if kind == "signals":
-        return signals_section(path.name, result, args.show, args.only)
-    from workbench.report import compacted  # here, since an evaluation needs nothing of it
-
-    made = compacted.compaction_section if kind == "compaction" else compacted.replay_section
-    return made(path.name, result, args.show, args.only)
+    more = () if kind in ("comparison", "survey") else (args.show, args.only)
+    return SECTIONS[kind](path.name, result, *more)
 
 
 def shown(value):

@@ -10,7 +10,7 @@ from compaction import table as told
 from compaction.fixtures.items import RETAINED
 from compaction.replay.__main__ import summarize
 from compaction.result_file import check_report
-from workbench.report.view import fields, listed, of, section, table
+from workbench.report.view import blank_cell, fields, listed, of, section, table
 
 MARKS = {"verbatim": "●", "supported": "●", "absent": "○", "contradicted": "!", "unjudged": "?", "opaque": "?"}
 LOST = ("absent", "contradicted")
@@ -33,18 +33,24 @@ def compaction_section(name, report, most, only=()):
         table("Rows and their gates", ["row", "gate", "state", *(["change"] if compared else []), *names, "95%"], rows,
               text=range(9))]
     changed = compared["changed"] if compared else []
-    literals = {item["item"]: item["literal"] for side in sides for item in report[side]["items"]}
-    parts += listed("Items that changed, most harmful first", [change_entry(one, literals) for one in changed])
-    difficulties = [[one["tag"], *(kept_text(report[side]["difficulties"][place])
-                                   for side in sides)]
-                    for place, one in enumerate(report["candidate"]["difficulties"])
+    trails = {}
+    for side in sides:
+        for item in report[side]["items"]:
+            trails.setdefault((item["conversation_id"], item["item"]), {})[side] = item
+    keys = [(one["conversation_id"], one["item"]) for one in changed]
+    parts += listed("Items that changed, most harmful first", [
+        change_entry(one, trails[key]["candidate"]["literal"]) for one, key in zip(changed, keys)])
+    difficulties = [[one["tag"], *(f"{told.kept(side)} kept, {side['contradicted']} contradicted" for side in pair)]
+                    for one, *pair in zip(*(report[side]["difficulties"] for side in sides[:1] + sides))
                     if one["decisions"]]
     if difficulties:
         parts.append(table("By difficulty", ["difficulty", *names], difficulties, text=range(3)))
-    parts.append(items_matrix(report, sides, names, most, only, {one["item"] for one in changed}))
+    columns = {side: (heading, report[side]["compactor"]["name"]) for side, heading in zip(sides, names)}
+    parts.append(items_matrix(trails, columns, most, only, keys))
     made = [pair for side in sides for pair in made_of(report[side], f"{side}.")] + fields(report, ["code"])
     notes = [told.heading(report["candidate"], report.get("incumbent")), *told.reasons(report["candidate"], compared),
-             *told.notes_on(report["candidate"]), told.success_line(report["task_success"])]
+             *(f"{side}: {line}" for side in sides for line in told.notes_on(report[side])),
+             told.success_line(report["task_success"])]
     return section("compaction", name, parts, made, told.decision(report), notes)
 
 
@@ -53,45 +59,37 @@ def value_text(row):
     return " ".join(filter(None, (told.value(row), told.share(row), told.judged_note(row))))
 
 
-def kept_text(one):
-    return f"{told.kept(one)} kept, {one['contradicted']} contradicted"
-
-
-def change_entry(one, literals):
+def change_entry(one, literal):
     """An item that changed: what it says and the line of each side's context."""
     head = f"{one['item']} ({one['class']}) at compaction {one['compaction']}: {one['incumbent']} to {one['candidate']}"
-    lines = [(side, one.get(f"{side}_line") or "(nothing like it)") for side in ("incumbent", "candidate")]
-    return head, [("item", literals.get(one["item"], "")), *((side, one_line(text, 400)) for side, text in lines)]
+    return head, [("item", literal), *((side, one_line(one[f"{side}_line"] or "(nothing like it)", 400))
+                                       for side in ("incumbent", "candidate"))]
 
 
-def items_matrix(report, sides, names, most, only, changed):
-    """A matrix part as a matrix of cases has it; changed items first, then lost ones."""
-    trails = {}
-    for side in sides:
-        for item in report[side]["items"]:
-            trails.setdefault(item["item"], {})[side] = item
-    chosen = [name for name in trails if not only or name in only]
+def items_matrix(trails, columns, most, only, changed):
+    """A matrix part as a matrix of cases has it; changed items first, then lost ones.
+
+    trails   {(conversation, item): {side: item}}; columns: {side: (heading, compactor)}
+    """
+    chosen = [key for key in trails if not only or key[1] in only]
     if not chosen:
         raise InputError(f"--only {', '.join(only)}: no such item in the result; take a name from it")
     if len(chosen) > most:
-        chosen.sort(key=lambda name: (name not in changed, not any(
-            verdict in LOST for item in trails[name].values() for verdict in item["verdicts"].values())))
-    rows = [{
-        "case": name, "kind": first["class"].replace("_", " "), "split": ", ".join(first["tags"]), "cells": [
-            item_cell(trails[name].get(side)) | {"strategy": report[side]["compactor"]["name"]} for side in sides]
-    } for name in chosen[:most] for first in [next(iter(trails[name].values()))]]
-    return {
-        "kind": "matrix", "title": "Items by compactors", "what": "item", "key": KEY, "strategies": names, "rows": rows,
-        "left_out": len(chosen) - len(rows),
-        "note": "Open a cell for the verdict after each compaction and the line that decided it."}
+        chosen.sort(key=lambda key: (key not in changed, not any(
+            verdict in LOST for item in trails[key].values() for verdict in item["verdicts"].values())))
+    rows = [{"case": key[1], "kind": first["class"].replace("_", " "), "split": ", ".join([key[0], *first["tags"]]),
+             "cells": [item_cell(trails[key].get(side)) | {"strategy": name} for side, (_, name) in columns.items()]}
+            for key in chosen[:most] for first in [next(iter(trails[key].values()))]]
+    return {"kind": "matrix", "title": "Items by compactors", "what": "item", "key": KEY, "rows": rows,
+            "strategies": [heading for heading, _ in columns.values()], "left_out": len(chosen) - len(rows),
+            "note": "Open a cell for the verdict after each compaction and the line that decided it."}
 
 
 def item_cell(item):
     """An item as one side has it, or None, as a cell; `lines` has the deciding line of each compaction."""
-    blank = {"problem": None, "request": None, "missing": [], "stale": [], "figures": item["literal"] if item else ""}
     if not item or not item["verdicts"]:
-        return blank | {"state": "failed", "mark": "×", "text": "not checked",
-                        "problem": "stated after the last compaction, or no context of its conversation"}
+        return blank_cell(state="failed", mark="×", text="not checked", figures=item["literal"] if item else "",
+                          problem="stated after the last compaction, or no context of its conversation")
     verdicts = list(item["verdicts"].values())
     kept, gone = (sum(verdict in kinds for verdict in verdicts) for kinds in (RETAINED, LOST))
     turned = "contradicted" in verdicts
@@ -102,7 +100,7 @@ def item_cell(item):
              (f": {item['lines'][number]}" if number in item["lines"] else "")
              for number, verdict in item["verdicts"].items()]
     mark = "!" if turned else {"complete": "●", "part": "◐", "none": "○"}[state]
-    return blank | {"state": state, "mark": mark, "text": text, "lines": lines}
+    return blank_cell(state=state, mark=mark, text=text, lines=lines, figures=item["literal"])
 
 
 def made_of(result, prefix=""):
@@ -114,23 +112,19 @@ def made_of(result, prefix=""):
 
 def replay_section(name, report, most, only=()):
     """The section of a replay: the pairs of runs, and what to read."""
-    if report["summary"] != summarize(report["rows"]):
+    found = report["summary"]
+    if found != summarize(report["rows"]):
         raise InputError(f"{name}: the summary does not follow from its rows; it was edited or merged: run "
                          "compaction.replay again")
-    found = report["summary"]
-    rows = [[unit, one["pairs"], one["lost"], one["gained"], one["unknown"], f"{one['p']:.3g}"]
-            for unit in ("conversations", "items")
-            for one in [found[unit]]]
-    parts = [
-        table(
-            "With compaction against without", ["unit", "pairs", "lost", "gained", "unknown", "exact McNemar p"], rows,
-            note="Lost: passes without compaction and fails with it. Conversations are independent, items "
-            "are for finding what to read.")]
+    rows = [[unit, *(found[unit][field] for field in ("pairs", "lost", "gained", "unknown")), f"{found[unit]['p']:.3g}"]
+            for unit in ("conversations", "items")]
+    parts = [table("With compaction against without", ["unit", "pairs", "lost", "gained", "unknown", "exact McNemar p"],
+                   rows, note="Lost: passes without compaction and fails with it. Items are for finding what to read.")]
     chosen = [one for one in found["to_read"] if not only or one["conversation_id"] in only]
-    parts += listed("Conversations to read", [(f"{one['conversation_id']}: {one['outcome']}", [(kind, ", ".join(
-        one[kind])) for kind in ("lost", "gained") if one[kind]]) for one in chosen[:most]])
-    references = found["references"]
-    notes = [
-        f"{len(report['rows'])} conversations; references: {references['run']} run, {references['accepted_trace']} "
-        f"from the accepted trace. Tool calls differ in {of(found['calls_differ'], len(report['rows']))}."]
+    parts += listed("Conversations to read", [
+        (f"{one['conversation_id']}: {one['outcome']}", [(kind, ", ".join(one[kind])) for kind in ("lost", "gained")])
+        for one in chosen[:most]])
+    notes = [f"References: {found['references']['run']} run, {found['references']['accepted_trace']} from the accepted "
+             f"trace. Tool calls differ in {of(found['calls_differ'], len(report['rows']))}. After compaction "
+             f"{found['failed']} did not fit the window: unknown, not run."]
     return section("replay", name, parts, made_of(report), None, notes)

@@ -7,9 +7,10 @@ cannot be made again the cell says why.
 """
 
 import json
+import re
 from pathlib import Path
 
-from base.command import InputError, file_hash, progress
+from base.command import InputError, progress, read_bytes, sha256
 from base.own_code import is_own
 from base.result_files import fact_name, graded, levels
 from base.turns import fact_text
@@ -48,34 +49,27 @@ def read_requests(path, report, args):
             view = request_view(case, strategy, row, count)
             written += sum(len(part["text"]) for message in view.get("messages", ()) for part in message["parts"])
         views[budget, strategy, row["case"]] = view
-    disagree = sum(bool(view.get("disagreement")) for view in views.values())
-    if disagree:
-        notes.append(
-            f"{disagree} requests, graded again, do not give their recorded rows: another grader made them, or "
-            "somebody edited them.")
+    if disagree := sum(bool(view.get("disagreement")) for view in views.values()):
+        notes.append(f"{disagree} requests, graded again, do not give their rows: another grader's, or edited.")
     return views, notes
 
 
 def rows_on_page(report, args):
     """[(budget, strategy, row)] of the cells that the page shows and that hold a grade."""
-    return [(budget, strategy, row)
-            for budget, level in levels(report).items()
-            for names in [set(chosen_cases(level["cases"], args.show, args.only))]
-            for strategy, found in level["cases"].items()
-            for row in found
-            if row["case"] in names and graded(row)]
+    found = []
+    for budget, level in levels(report).items():
+        names = set(chosen_cases(level["cases"], args.show, args.only))
+        found += [(budget, strategy, row) for strategy, rows in level["cases"].items() for row in rows
+                  if row["case"] in names and graded(row)]
+    return found
 
 
 def find_cases(path, report, given):
     """The file of the case set that the report hashed, or None; InputError where the given file is another set."""
     name = Path(report["case_set"]).name
     for candidate in [given] if given else [path.parent / name, Path(name), ROOT / name]:
-        try:
-            if file_hash(candidate) == report["case_set_sha256"]:
-                return candidate
-        except OSError as error:
-            if given:
-                raise InputError(f"{given}: cannot be read: {error.strerror}; name the case set") from None
+        if (given or candidate.is_file()) and sha256(read_bytes(candidate)) == report["case_set_sha256"]:
+            return candidate
     if given:
         raise InputError(f"{given}: not the case set that {path} was made from (its hash differs); give that one")
     return None
@@ -84,16 +78,13 @@ def find_cases(path, report, given):
 def counter_of(report, manifest, notes):
     """The counter that the report used, or None with the reason added to `notes`."""
     try:
-        if file_hash(manifest) != report["tokenizer_manifest_sha256"]:
-            notes.append("Counted with another tokenizer than this one: requests are shown without a check of cost; "
-                         "--tokenizer MANIFEST names the model that was counted for.")
-            return None
-        return counter(manifest)
-    except OSError as error:
-        raise InputError(f"{manifest}: cannot be read: {error.strerror}; name a manifest") from None
+        if sha256(read_bytes(manifest)) == report["tokenizer_manifest_sha256"]:
+            return counter(manifest)
+        notes.append("Counted with another tokenizer than this one: requests are shown without a check of cost; "
+                     "--tokenizer MANIFEST names the model that was counted for.")
     except TokenizerError as error:
         notes.append(f"Requests with notes are not shown, others without a check of their cost: {error}.")
-        return None
+    return None
 
 
 def request_view(case, strategy, row, count):
@@ -112,29 +103,27 @@ def request_view(case, strategy, row, count):
 def disagreement(row, fresh):
     """How the grade of the request differs from the recorded row, as text; "" where it does not."""
     told = []
-    for field, name in (("missing", "missing"), ("stale_included", "stale")):
-        was, now = (", ".join(map(fact_name, side[field])) or "none" for side in (row, fresh))
-        told += [f"{name}: recorded {was}; now {now}"] if was != now else []
-    told += [f"{field}: recorded {row[field]}; now {fresh[field]}" for field in ("within_budget", "required_found",
-                                                                                 "required_total")
-             if row[field] != fresh[field]]
+    for field in ("missing", "stale_included", "within_budget", "required_found", "required_total"):
+        was, now = (", ".join(map(fact_name, value)) or "none" if isinstance(value, list) else value
+                    for value in (row[field], fresh[field]))
+        told += [f"{field}: recorded {was}; now {now}"] if was != now else []
     return "; ".join(told)
 
 
 def again(case, strategy, row, count):
     """The selection that the row recorded, or None where it cannot be shown to be the same."""
+    recorded = {field: row[field] for field in ("turns", "notes", "input_tokens")}
     if row["notes"] == 0 and all(0 <= turn < len(case["history"]) for turn in row["turns"]):
         messages = render(case, row["turns"])
         if count is None or count(messages) == row["input_tokens"]:
-            return {"messages": messages, **{field: row[field] for field in ("turns", "notes", "input_tokens")}}
+            return {"messages": messages, **recorded}
     if count is None or is_own(strategy):
         return None
     try:
         selected = find_selector(strategy)(case, count)
     except InputError:
         return None
-    same = all(selected[field] == row[field] for field in ("turns", "notes", "input_tokens"))
-    return selected if same else None
+    return selected if selected == {**recorded, "messages": selected["messages"]} else None
 
 
 def text_of(message):
@@ -159,32 +148,18 @@ def mark_parts(text, marks):
 
     Where two facts overlap the one that begins first is marked, the longer of two that begin together.
     """
-    places = []
-    for mark, words in marks:
-        for form in dict.fromkeys((words, escape(words))):
-            start = text.find(form)
-            while start >= 0:
-                places.append((start, -len(form), mark))
-                start = text.find(form, start + len(form))
-    parts, end = [], 0
-    for start, negative, mark in sorted(places):
-        if start < end:
-            continue
-        parts += [{"mark": None, "text": text[end:start]}, {"mark": mark, "text": text[start:start - negative]}]
-        end = start - negative
-    return [part for part in [*parts, {"mark": None, "text": text[end:]}] if part["text"]]
+    forms = {form: mark for mark, words in reversed(marks) for form in (words, escape(words))}
+    pattern = "|".join(map(re.escape, sorted(forms, key=len, reverse=True))) or r"\Z"
+    parts = [{"mark": forms.get(part) if number % 2 else None, "text": part}
+             for number, part in enumerate(re.split(f"({pattern})", text))]
+    return [part for part in parts if part["text"]]
 
 
 def shorten(parts):
     """The parts with the middle of long unmarked stretches left out, saying how much."""
-    shown = []
+    short = []
     for part in parts:
-        text = part["text"]
-        left = len(text) - KEEP_FRONT - KEEP_BACK
-        if part["mark"] or left < 200:
-            shown.append(part)
-            continue
-        shown += [{"mark": None,
-                   "text": text[:KEEP_FRONT]}, {"mark": "cut", "text": f" … {left:,} characters not shown … "},
-                  {"mark": None, "text": text[-KEEP_BACK:]}]
-    return shown
+        text, left = part["text"], len(part["text"]) - KEEP_FRONT - KEEP_BACK
+        cut = [(None, text[:KEEP_FRONT]), ("cut", f" … {left:,} characters not shown … "), (None, text[-KEEP_BACK:])]
+        short += [part] if part["mark"] or left < 200 else [{"mark": mark, "text": piece} for mark, piece in cut]
+    return short

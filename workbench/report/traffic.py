@@ -1,6 +1,8 @@
 """Turn what logs of one's own traffic gave into what the page and the Markdown summary show: surveys and signals."""
 
+from base.command import InputError
 from compaction.signals.report import says
+from compaction.signals.report import share as among
 from workbench.report.chart import chart
 from workbench.report.view import fields, listed, section, share, table
 
@@ -10,6 +12,11 @@ SURVEY = ("log", "log_sha256", "tokenizer_manifest_sha256", "counter", "least", 
 def survey_section(name, report):
     """The section of a survey: what each rule sends at every user turn, and what a prompt cache keeps of it."""
     head = ["rule", "requests", "failed", "turns sent", "mean tokens", "cached"]
+    for level in report["budgets"].values():
+        for one in level["rules"].values():
+            if (one["requests"] + one["failed"] + level["never_fit"] != report["user_turns"]
+                or not 0 <= one["cached_tokens"] <= one["tokens"] or not 0 <= one["turns_sent"] <= one["turns"]):
+                raise InputError(f"{name}: its figures contradict each other; edited? run workbench.survey again")
     parts, budgets = [], [int(budget) for budget in report["budgets"]]
     if len(budgets) > 1:
         rules = {rule: [part(level["rules"][rule]["cached_tokens"], level["rules"][rule]["tokens"])
@@ -37,7 +44,9 @@ def part(some, whole):
 
 def signals_section(name, report, most, only=()):
     """The section of compaction.signals: calls made again beside their control, and the conversations to read."""
-    found = report["repeats"]
+    found, counts = report["repeats"], {side: report["repeats"][side] for side in ("after", "control")}
+    found = found | {side: among(one["repeats"], one["calls"], min(other["calls"] for other in counts.values()))
+                     for side, one in counts.items()}
     notes = [", ".join(f"{number} {what}" for what, number in report["log"].items()) + ".", says(found) + "."]
     kinds = [["calls made again after a compaction", kind, number] for kind, number in found["kinds"].items()]
     kinds += [["user messages", kind, number] for kind, number in report["user_messages"].items()]

@@ -10,14 +10,13 @@ from collections import Counter
 
 from base.command import InputError
 from base.result_files import fact_name, graded, levels
-from workbench.compare import CHANGES, allowing
+from workbench.compare import CHANGES, allowing, place_of
 from workbench.report.chart import chart
 
 MARKS = {"complete": "●", "part": "◐", "none": "○", "failed": "×"}
 KEY = [("●", "all facts found"), ("◐", "some"), ("○", "none"), ("+N stale", "replaced statements in the request"),
        ("×", "no grade")]
-HASHED = ("case_set", "case_set_sha256", "strategies_sha256", "tokenizer_manifest_sha256", "selectors_sha256",
-          "counter", "grader", "trials", "environment")
+HASHED = ("case_set", "counter", "grader", "trials", "environment")  # beside the fields that end in _sha256
 SUMMARY = ("strategy", "split", "facts found", "recall", "complete cases", "with stale facts", "stale alone",
            "over budget", "without a grade", "mean input tokens")
 STALE = "Stale alone: the request holds a replaced statement and lacks a required fact, so that nothing in it corrects."
@@ -43,11 +42,6 @@ def listed(title, entries):
     return [{"kind": "list", "title": title, "entries": entries}] if entries else []
 
 
-def counted(number, noun):
-    """counted(3, "turn") -> "3 turns", counted(1, "turn") -> "1 turn", counted(0, "turn") -> "no turns"."""
-    return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"
-
-
 def of(part, whole):
     return f"{part} of {whole}" if whole else "none"
 
@@ -68,10 +62,8 @@ def fields(report, names, prefix=""):
 
 
 def identity(report):
-    """What was hashed for an evaluation, each field once."""
-    return fields(
-        report,
-        dict.fromkeys([*(key for key in HASHED if key in report), *(key for key in report if key.endswith("_sha256"))]))
+    """What was hashed for an evaluation."""
+    return fields(report, [key for key in report if key in HASHED or key.endswith("_sha256")])
 
 
 def evaluation_section(name, report, most, requests=None, only=()):
@@ -97,14 +89,13 @@ def evaluation_section(name, report, most, requests=None, only=()):
 
 def summary_row(strategy, split, figures, rows):
     """A line of the summary; a split in which nothing was graded has dashes."""
-    errors = figures.get("errors", 0)
-    if not figures["cases"]:
-        return [strategy, split.replace("_", "-"), *["–"] * 6, errors, "–"]
-    alone = sum(stale_alone(row) for row in rows if row["split"] == split)
-    return [strategy, split.replace("_", "-"), of(figures["facts_found"], figures["facts_total"]),
-            share(figures["fact_recall"]),
-            of(figures["complete_cases"], figures["cases"]), figures["cases_with_stale_facts"], alone,
-            figures["over_budget"], errors, f"{figures['mean_input_tokens']:,.1f}"]
+    told, errors = ["–"] * 6, figures.get("errors", 0)
+    if figures["cases"]:
+        told = [of(figures["facts_found"], figures["facts_total"]), share(figures["fact_recall"]),
+                of(figures["complete_cases"], figures["cases"]), figures["cases_with_stale_facts"],
+                sum(stale_alone(row) for row in rows if row["split"] == split), figures["over_budget"]]
+    mean = f"{figures['mean_input_tokens']:,.1f}" if figures["cases"] else "–"
+    return [strategy, split.replace("_", "-"), *told, errors, mean]
 
 
 def stale_alone(row):
@@ -115,12 +106,10 @@ def stale_alone(row):
 def kind_table(cases, at):
     """[facts found by kind of case], or [] where each kind is one or two cases: the matrix shows those."""
     sizes = Counter(row["kind"] for row in next(iter(cases.values())))
-    if sum(sizes.values()) < 3 * len(sizes):
-        return []
-    rows = [[
-        kind, size, *(share(tally([row for row in found if row["kind"] == kind])["recall"]) for found in cases.values())
-    ] for kind, size in sizes.items()]
-    return [table(f"Facts found by kind of case{at}", ["kind", "cases", *cases], rows)]
+    recalls = {kind: [share(tally([row for row in rows if row["kind"] == kind])["recall"]) for rows in cases.values()]
+               for kind in sizes}
+    rows = [[kind, size, *recalls[kind]] for kind, size in sizes.items() if sum(sizes.values()) >= 3 * len(sizes)]
+    return [table(f"Facts found by kind of case{at}", ["kind", "cases", *cases], rows)] if rows else []
 
 
 def tally(rows):
@@ -153,109 +142,98 @@ def rows_by_case(cases):
 
 
 def chosen_cases(cases, most, only=()):
-    """The ids of the cases in a matrix: those named, else all, else the telling ones first, at most so many."""
+    """The ids of the cases in a matrix: those named, else all, else at most so many.
+
+    Cases that tell strategies apart come first then, and after them those with something missing or stale.
+    """
     by_case = rows_by_case(cases)
     if unknown := [name for name in only if name not in by_case]:
         raise InputError(f"--only {unknown[0]}: no such case in the report; take a name from it")
     if only or len(by_case) <= most:
         return [name for name in by_case if not only or name in only]
-    return sorted(by_case, key=lambda name: interest(by_case[name]))[:most]
+
+    def interest(name):
+        rows = by_case[name].values()
+        outcomes = {(row.get("required_found"), bool(row.get("stale_included"))) for row in rows}
+        return len(outcomes) == 1, not any(row.get("missing", True) or row["stale_included"] for row in rows)
+
+    return sorted(by_case, key=interest)[:most]
 
 
-def interest(rows):
-    """Sort key: cases that tell strategies apart first, then those with something missing, then the others."""
-    outcomes = {(row.get("required_found"), bool(row.get("stale_included"))) for row in rows.values()}
-    misses = any(row.get("missing") or row.get("stale_included") or not graded(row) for row in rows.values())
-    return (len(outcomes) == 1, not misses)
+def blank_cell(**fields_):
+    """A cell with nothing in it but what is given."""
+    return {"problem": None, "request": None, "missing": [], "stale": [], "figures": "", "lines": [], **fields_}
 
 
 def cell(row, request):
     """A row of the report as a cell of the matrix."""
     if row is None or not graded(row):
         problem = "not run" if row is None else row["error"]
-        return {"state": "failed", "mark": MARKS["failed"], "text": "no grade", "problem": problem, "request": None,
-                "missing": [], "stale": [], "figures": ""}
+        return blank_cell(state="failed", mark=MARKS["failed"], text="no grade", problem=problem)
     found, total, stale = row["required_found"], row["required_total"], row["stale_included"]
     state = "complete" if found == total else "part" if found else "none"
     text = f"{found}/{total}" + (f" +{len(stale)} stale{' alone' if stale_alone(row) else ''}" if stale else "")
-    return {"state": state, "mark": MARKS[state], "text": text + ("" if row["within_budget"] else " over budget"),
-            "problem": None, "request": request, "missing": [fact_name(fact) for fact in row["missing"]],
-            "stale": [fact_name(fact) for fact in stale],
-            "figures": f"{row['input_tokens']:,} tokens, {turns_text(row['turns'])}, {counted(row['notes'], 'note')}"}
+    return blank_cell(state=state, mark=MARKS[state], text=text + ("" if row["within_budget"] else " over budget"),
+                      request=request, missing=[*map(fact_name, row["missing"])], stale=[*map(fact_name, stale)],
+                      figures=f"{row['input_tokens']:,} tokens; {turns_text(row['turns'])}; notes: {row['notes']}")
 
 
 def turns_text(turns):
-    """The chosen turns, counted from 1 as notes do, long lists cut short: [0, 4] -> "2 turns (1, 5)"."""
-    if not turns:
-        return "no turns"
+    """The chosen turns, counted from 1 as notes do, long lists cut short: [0, 4] -> "turns: 2 (1, 5)"."""
     numbers = ", ".join(str(turn + 1) for turn in turns[:12])
-    return f"{counted(len(turns), 'turn')} ({numbers}{', …' if len(turns) > 12 else ''})"
+    return f"turns: {len(turns)}" + (f" ({numbers}{', …' if len(turns) > 12 else ''})" if turns else "")
 
 
 def sweep_charts(found):
     """Recall, stale facts and tokens used against the budget, over all cases."""
-    budgets, series = [int(budget) for budget, _ in found], {"recall": {}, "stale": {}, "tokens": {}}
-    for _, level in found:
-        for strategy, rows in level["cases"].items():
-            for field, value in tally(rows).items():
-                series[field].setdefault(strategy, []).append(value)
-    return [chart("Facts found, share", budgets, series["recall"], top=1.0),
-            chart("Cases with stale facts", budgets, series["stale"]),
-            chart("Mean input tokens used", budgets, series["tokens"])]
+    tallies = {strategy: [tally(level["cases"][strategy]) for _, level in found] for strategy in found[0][1]["cases"]}
+    return [chart(title, [int(budget) for budget, _ in found],
+                  {strategy: [figures[field] for figures in line] for strategy, line in tallies.items()}, top)
+            for field, title, top in (("recall", "Facts found, share", 1.0), ("stale", "Cases with stale facts", None),
+                                      ("tokens", "Mean input tokens used", None))]
 
 
 def comparison_section(name, result):
     """The section of what workbench.compare found: the decision, what changed, the paired figures."""
     check_decision(name, result)
     results, parts = result["results"], []
-
-    def of_results(field, change):
-        return [
-            change_entry({"change": change, **place(row), **item}) for row in results for item in row.get(field, ())]
-
-    for title, items in (("Changes that nothing allows", result["blocking"]), ("Allowed by name", result["allowed"]),
-                         ("Allowed, but did not happen", result.get("allowed_unused", []))):
-        parts += listed(title, [change_entry(item) for item in items])
-    parts += listed("Not graded, so neither found nor lost",
-                    [(f"not graded, {place_text(row)}, {case}: a selector failed there", [])
-                     for row in results
-                     for case in row.get("not_graded", ())])
-    parts += listed("Gained, or no longer stale",
-                    of_results("gained", "gained") + of_results("stale gone", "stale gone"))
+    failed = [(f"not graded, {place_of(row)}, {case}: a selector failed there", [])
+              for row in results for case in row.get("not_graded", ())]
+    for title, entries in (
+        ("Changes that nothing allows", map(change_entry, result["blocking"])),
+        ("Allowed by name", map(change_entry, result["allowed"])),
+        ("Allowed, but did not happen", map(change_entry, result.get("allowed_unused", ()))),
+        ("Not graded, so neither found nor lost", failed),
+        ("Gained, or no longer stale", map(change_entry, changes_of(results, ("gained", "stale gone"))))):
+        parts += listed(title, list(entries))
     head = ["strategy", "counted", "recorded", "fresh", "of", "gained", "lost", "exact McNemar p", "95% recorded",
             "95% fresh"]
-    rows = [[
-        place_text(row), {"cases": "cases complete", "facts": "facts found"}[unit], one["found_recorded"],
-        one["found_fresh"], one["total"], one["gained"], one["lost"], f"{one['mcnemar_p']:.3g}",
-        *(" to ".join(map(str, one[side])) if one[side] else "none" for side in ("interval_recorded", "interval_fresh"))
-    ] for row in results for unit, one in sorted(row["paired"].items())]
+    rows = [[place_of(row), {"cases": "cases complete", "facts": "facts found"}[unit], one["found_recorded"],
+             one["found_fresh"], one["total"], one["gained"], one["lost"], f"{one['mcnemar_p']:.3g}",
+             *(" to ".join(map(str, one[f"interval_{side}"] or ["none"])) for side in ("recorded", "fresh"))]
+            for row in results for unit, one in sorted(row["paired"].items())]
     least = result["smallest_difference"]
     reach = "" if least["within_reach"] else f"; it has only {least['cases']}"
-    note = (f"The least this set could have shown: {least['discordant_pairs']} cases that changed, all to one side "
-            f"(exact McNemar p {least['mcnemar_p']}){reach}. Facts of one case depend on each other; the test over "
-            "cases is the sound one.")
-    parts.append(table("Paired figures", head, rows, text=(0, 1), note=note))
-    stale = [[place_text(row), *(len(row["stale_cases"][side][kind])
-                                 for side in ("recorded", "fresh")
-                                 for kind in ("alone", "replaced"))]
-             for row in results
-             if any(cases for side in row.get("stale_cases", {}).values() for cases in side.values())]
-    if stale:
-        parts.append(
-            table("Cases with a stale fact in the request", [
-                "strategy", "recorded: stale alone", "recorded: with its replacement", "fresh: stale alone",
-                "fresh: with its replacement"], stale, note=STALE))
+    parts.append(table("Paired figures", head, rows, text=(0, 1), note=(
+        f"The least this set could have shown: {least['discordant_pairs']} cases that changed, all to one side (exact "
+        f"McNemar p {least['mcnemar_p']}){reach}. Facts of one case depend on each other: read the test over cases.")))
+    stale = [[place_of(row), *(" to ".join(str(len(row["stale_cases"][side][kind])) for side in ("recorded", "fresh"))
+                               for kind in ("alone", "replaced"))] for row in results if "stale_cases" in row]
+    head = ["strategy", "alone", "with its replacement"]
+    parts.append(table("Cases with a stale fact, recorded to fresh", head, stale, note=STALE))
     made = [(f"{side}.{field}", text) for side in ("recorded", "fresh") for field, text in identity(result[side])]
     return section("comparison", name, parts, made, result["decision"])
 
 
+def changes_of(results, kinds):
+    """The changes of these kinds, as `blocking` has them."""
+    return [{"change": kind, **{key: row[key] for key in ("strategy", "budget") if key in row}, **item}
+            for row in results for kind in kinds for item in row.get(kind, ())]
+
+
 def check_decision(name, result):
     """InputError for a comparison whose decision does not follow from its own changes: it was edited or merged."""
-    changes = [{"change": change, **place(row), **item}
-               for row in result["results"]
-               for change in CHANGES
-               for item in row.get(change, ())]
-    blocking = [change for change in changes if not allowing(change, result["allowed"])]
+    blocking = [change for change in changes_of(result["results"], CHANGES) if not allowing(change, result["allowed"])]
     undecided = any(row.get("not_graded") for row in result["results"])
     decision = "blocked" if blocking else "undecided" if undecided else "safe"
     if blocking != result["blocking"] or decision != result["decision"]:
@@ -263,17 +241,7 @@ def check_decision(name, result):
                          "workbench.compare again")
 
 
-def place(row):
-    """The strategy of a row, and its budget in a sweep."""
-    return {key: row[key] for key in ("strategy", "budget") if key in row}
-
-
-def place_text(row):
-    return row["strategy"] + (f" at {row['budget']} tokens" if "budget" in row else "")
-
-
 def change_entry(item):
     """One change of a comparison as an entry of a list."""
-    why = [("allowed", item["why"])] if "why" in item else []
-    return (f"{item['change']}, {place_text(item)}, {item['case']}",
-            [("fact", item["fact"]), *why] if "fact" in item else [("fact", "the whole request"), *why])
+    return (f"{item['change']}, {place_of(item)}, {item['case']}", [
+        ("fact", item.get("fact", "the whole request")), *([("allowed", item["why"])] if "why" in item else [])])

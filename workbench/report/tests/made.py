@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 from base.command import status_of
+from compaction.replay.__main__ import summarize as summarize_replay
 from evaluate import summarize
 from workbench.report.__main__ import main
 from workbench.tests.made import report
@@ -27,6 +28,11 @@ SURVEY = {
                 NASTY: {"requests": 3, "failed": 0, "turns": 8, "turns_sent": 2, "tokens": 100, "cached_tokens": 25}}
         } for budget in ("128", "1024")}
 }
+REPLAY = {
+    "agent": {}, "compactor": {"name": "c"}, "judge": None, "fixtures": {}, "budget": {}, "counter": {},
+    "rows": [{"conversation_id": NASTY, "outcome": "lost", "reference": "run", "failed": False, "calls_differ": True,
+              "pairs": {"port": "lost", "disk": "same"}}]}
+REPLAY["summary"] = summarize_replay(REPLAY["rows"])
 SIGNALS = {
     "log": {"compactions": 2}, "user_messages": {"restates": 1}, "repeats": {
         "window_user_turns": 5, "hits": 1, "kinds": {"idle": 1}, "sign_test_p": 1.0,

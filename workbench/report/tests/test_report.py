@@ -8,7 +8,7 @@ from pathlib import Path
 
 from base.command import read_json
 from workbench.compare import compare
-from workbench.report.tests.made import NASTY, ROOT, SIGNALS, SURVEY, Tags, evaluation, made, run, sweep
+from workbench.report.tests.made import NASTY, REPLAY, ROOT, SIGNALS, SURVEY, Tags, evaluation, made, run, sweep
 from workbench.report.view import chosen_cases, evaluation_section
 from workbench.tests.made import report, row
 
@@ -128,7 +128,7 @@ class Page(unittest.TestCase):
             self.assertNotIn(sign, outside)
         self.assertNotIn("| `x`", text)
         tables = re.findall(r"(?m)^(\|.*)\n(\|[-|]*)\n((?:\|.*\n)*)", text)
-        self.assertEqual(len(tables), 4)
+        self.assertEqual(len(tables), 5)
         for head, rule, rows in tables:
             for line in (rule, *rows.splitlines()):
                 self.assertEqual(line.count("|"), head.count("|"))
@@ -155,26 +155,23 @@ class Page(unittest.TestCase):
         better["summary"]["recent"]["dev"]["facts_found"] += 1
         safe["decision"], safe["blocking"] = "safe", []
         open_["decision"] = "safe"
-        replay = {
-            "agent": {}, "compactor": {"name": "c"}, "judge": None, "fixtures": {}, "budget": {}, "counter": {},
-            "rows": [], "summary": {"references": {"run": 1, "accepted_trace": 0}, "calls_differ": 0, "to_read": [],
-                                    **dict.fromkeys(("conversations", "items"), {
-                                                        "pairs": 1, "lost": 0, "gained": 0, "unknown": 0, "p": 1.0})}}
+        replay, survey = {**REPLAY, "rows": []}, {**SURVEY, "user_turns": 5}
         compacted = read_json(sorted(RESULTS.glob("*.json"))[0])
         compacted["candidate"]["compliant"] = True
-        for result, words in ((twice, "'one' stands twice"), (better, "not that of its rows"), (safe,
-                                                                                                "does not follow"),
-                              (open_, "does not follow"), (replay, "does not follow"), (compacted, "does not follow")):
+        for result, words in ((twice, "'one' stands twice"), (better, "not that of its rows"), (safe, "not follow"),
+                              (open_, "not follow"), (replay, "not follow"), (compacted, "not follow"),
+                              (survey, "contradict")):
             with self.subTest(words), self.assertRaisesRegex(AssertionError, words):
                 made(result)
 
-    def test_survey_and_signals_are_shown_and_nothing_of_their_text_becomes_markup(self):
-        tags = Tags(made(SURVEY, SIGNALS))
+    def test_survey_signals_and_replay_are_shown_and_nothing_of_their_text_becomes_markup(self):
+        tags = Tags(made(SURVEY, SIGNALS, REPLAY))
         self.assertEqual((tags.problems, tags.open, "script" in tags.tags), ([], [], False))
         words = "".join(tags.words)
-        for text in ("Of 4 user turns 3 fit whole, 1 never fit.", "0.250", "1 of 4 calls within 5", "As I said", NASTY):
+        for text in ("Of 4 user turns 3 fit whole, 1 never fit.", "0.250", "lost: port", "1 of 4 calls within 5",
+                     "As I said", NASTY):
             self.assertIn(text, words)
-        self.assertNotRegex(made(SURVEY, SIGNALS, options=["--markdown"]), "<script|@someone")
+        self.assertNotRegex(made(SURVEY, SIGNALS, REPLAY, options=["--markdown"]), "<script|@someone")
 
     def test_the_contents_name_every_section_with_its_verdict_first(self):
         gate = compare(report(row("one")), report(row("one", ["x"])))

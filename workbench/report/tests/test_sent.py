@@ -51,13 +51,13 @@ class Requests(unittest.TestCase):
         self.assertEqual(self.view()["disagreement"], "")
         told = self.view(missing=["80 & no"], required_found=0, stale_included=[])["disagreement"]
         self.assertEqual(
-            told, "missing: recorded 80 & no; now none; stale: recorded none; now Now 8080; "
+            told, "missing: recorded 80 & no; now none; stale_included: recorded none; now Now 8080; "
             "required_found: recorded 0; now 1")
         page = filled(
             "page.jinja", shown, True, title="t", sections=[
                 evaluation_section("r", evaluation(row("one")), 9,
                                    {(None, "recent", "one"): self.view(stale_included=[])})])
-        self.assertIn("does not give the recorded row: stale: recorded none; now Now 8080.", page)
+        self.assertIn("does not give the recorded row: stale_included: recorded none; now Now 8080.", page)
 
     def test_marks_do_not_overlap_and_lose_no_character(self):
         text = "aabbccdd aabb"
