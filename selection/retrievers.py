@@ -22,6 +22,7 @@ from selection.near import NearIndex
 from selection.near_messages import MessageIndex
 
 SHORTLIST = 20  # turns that `rerank` looks at
+_indexes = []  # [(class, the texts in it, index)] of the last few conversations
 
 
 def bm25(case):
@@ -50,12 +51,27 @@ def rerank(case):
 
 def near(case):
     """near.py: BM25 of the best passage, the words around it counted too: {number: score}."""
-    return _near_index(case["history"]).scores(case["current"])
+    return grown_index(NearIndex, _turn_texts(case["history"])).scores(case["current"])
 
 
 def near_messages(case):
     """near_messages.py: {number of a unit of fills.units: score}."""
-    return _message_index(case["history"]).scores(case["current"])
+    return grown_index(MessageIndex, _message_texts(case["history"])).scores(case["current"])
+
+
+def grown_index(make, texts):
+    """The index of these texts [(arguments of its `add`), ...]: of the last few the one that holds most of their beginning.
+
+    It is added to, so that the next question of a chat that has grown costs what is new. An index that has grown past
+    these texts is not theirs, and is left as it is.
+    """
+    known = [entry for entry in _indexes if entry[0] is make and entry[1] == texts[: len(entry[1])]]
+    entry = max(known, key=lambda entry: len(entry[1]), default=(make, [], make()))
+    _, held, index = entry
+    for text in texts[len(held) :]:
+        index.add(*text)
+    _indexes[:] = [*(other for other in _indexes[-15:] if other is not entry), (make, texts, index)]
+    return index
 
 
 def best_first(scores):
@@ -74,8 +90,8 @@ def then_newest(order, size):
 
 
 _bm25_index = per_history(lambda history: Bm25Index(map(turn_text, history)))
-_near_index = per_history(lambda history: NearIndex(map(turn_text, history)))
-_message_index = per_history(lambda history: MessageIndex(map(text_and_date, units(history))))
+_turn_texts = per_history(lambda history: [(turn_text(turn),) for turn in history])
+_message_texts = per_history(lambda history: [text_and_date(unit) for unit in units(history)])
 _words_and_pairs = per_history(lambda history: [words_and_pairs(turn_text(turn)) for turn in history])
 _last_order = per_history(lambda history, rule: {})
 

@@ -1,12 +1,14 @@
 import copy
+import random
 import unittest
+from unittest import mock
 
 import evaluate
 from modelkit.retrieval import cosine, embed
 
 from selection import retrievers
 from selection.retrievers import SELECTORS, then_newest
-from selection.tests.made import case, count
+from selection.tests.made import case, count, random_text
 
 
 class EverySelector(unittest.TestCase):
@@ -54,6 +56,18 @@ class EverySelector(unittest.TestCase):
             select(given, count)
             given["history"].append({"user": "harbour two", "assistant": "ok"})
             self.assertEqual(select(given, count)["turns"], [0, 1], name)
+
+    def test_an_index_that_grew_for_a_longer_chat_answers_for_another(self):
+        rng = random.Random(1)
+        said = [random_text(rng) or "x" for _ in range(30)]
+        other = [random_text(rng) or "x" for _ in range(9)]
+        asked = [said[:9], said[:10], said[:30], other, said[:10], [], said[:4] + other, said, said[:9]] * 2
+        for score in (retrievers.near, retrievers.near_messages):
+            for number, texts in enumerate(asked):
+                again = score(case("harbour lights", *texts))
+                with mock.patch.object(retrievers, "_indexes", []):
+                    self.assertEqual(again, score(case("harbour lights", *texts)), (score.__name__, number))
+        self.assertLessEqual(len(retrievers._indexes), 16)
 
     def test_the_order_of_another_question_or_budget_is_taken(self):
         for name, select in SELECTORS.items():
