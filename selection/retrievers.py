@@ -60,7 +60,7 @@ def near_messages(case):
 
 
 def grown_index(make, texts):
-    """The index of these texts [(arguments of its `add`), ...]: of the last few the one that holds most of their beginning.
+    """The index of texts [(arguments of its `add`), ...]: of the last few the one that holds most of their beginning.
 
     It is added to, so that the next question of a chat that has grown costs what is new. An index that has grown past
     these texts is not theirs, and is left as it is.
