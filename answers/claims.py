@@ -12,37 +12,37 @@ Every pattern here is linear, and answer_check.py caps the text.
 import functools
 import re
 
+any_case = functools.partial(re.compile, flags=re.IGNORECASE)
 ONES = "zero one two three four five six seven eight nine".split()
 TEENS = "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split()
 TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
 VALUES = {word: n for n, word in enumerate(ONES + TEENS)} | {word: 20 + 10 * n for n, word in enumerate(TENS)}
 SMALL = rf"(?:(?:{'|'.join(TENS)})(?:[- ](?:{'|'.join(ONES[1:])}))?|{'|'.join(TEENS)}|{'|'.join(ONES)})"
 HUNDREDS = rf"(?:(?:{SMALL}|a)[- ]hundred(?: (?:and )?{SMALL})?|{SMALL})"
-NUMBER_WORDS = re.compile(rf"\b(?:(?:{HUNDREDS}|a)[- ]thousand(?: (?:and )?{HUNDREDS})?|{HUNDREDS})\b", re.IGNORECASE)
-ONE_AS_PRONOUN = re.compile(r"\b(?:no|this|that|which|each|any|every|the|another|some) $", re.IGNORECASE)
+NUMBER_WORDS = any_case(rf"\b(?:(?:{HUNDREDS}|a)[- ]thousand(?: (?:and )?{HUNDREDS})?|{HUNDREDS})\b")
+ONE_AS_PRONOUN = any_case(r"\b(?:no|this|that|which|each|any|every|the|another|some) $")
 
 QUOTES = str.maketrans("‘’ʼ“”„«»‐‑‒–−", '\'\'\'"""""-----')
 UNSEEN = re.compile("[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")  # without any width
 MARKED = re.compile(r"[_`]|\\\*")  # a key that holds what could be a mark of Markdown
-CLAUSE_START = re.compile(r"[,;:()]|\bbut\b|\band\b|\bhowever\b|\bnow\b| - ", re.IGNORECASE)
+CLAUSE_START = any_case(r"[,;:()]|\bbut\b|\band\b|\bhowever\b|\bnow\b| - ")
 NEGATOR = r"(?:\bnot|\bnever|\bno longer|n't|\bcannot)"
 LIMITING = (
     r"(?:exceed\w*|outlive|outlast|more|less|fewer|over|under|beyond|above|below|only|just|until|before|after|than"
     r"|least|most)")
-DENIED_BEFORE = re.compile(
+DENIED_BEFORE = any_case(
     rf"{NEGATOR}(?: (?!{LIMITING}\b)[\w'-]+){{0,5}} $"
     r"|\b(?:instead of|rather than|as opposed to|replac(?:e|es|ed|ing)|used to (?:be|use|have))(?: (?:the|our|an?))? $"
     r"|\b(?:move|switch|migrate|change|go|went|away)[ds]?(?:ed)? (?:away )?from(?: (?:the|our|an?))? $"
     r"|\b(?:raised|lowered|increased|reduced|extended|up|down) from $"
     r"|\b(?:decided|voted|advised|argued) against(?: (?:the|our|an?|using))* $"
     r"|\b(?:chose|chosen|picked|preferred)(?: [\w'-]+){0,3} over $"
-    r"|\b(?:not sure|not certain|unsure|unclear|not clear|n't know|not know)\b.{0,40}$",
-    re.IGNORECASE)
+    r"|\b(?:not sure|not certain|unsure|unclear|not clear|n't know|not know)\b.{0,40}$")
 SUBJECT = r"(?: (?!(?:because|since|as|so|while|that|which|and|or|but|where|when|for)\b)[\w'-]+){0,3}"
 GIVEN_UP = "(?:replaced|dropped|abandoned|removed|superseded|rejected|ruled out)"
 PERIOD = "week|month|quarter|year|sprint"
 MOVED = "(?:raised|lowered|increased|reduced|changed|updated)"
-DENIED_AFTER = re.compile(
+DENIED_AFTER = any_case(
     rf"^{SUBJECT} (?:is|are|was|were|does|do|did|will|has|have|had)(?:n't| not| no longer| never)\b(?! (?:only|just))"
     rf"|^{SUBJECT} (?:is|are|was|were|has been|have been|had been|got)(?: (?:since|later|now|then))?"
     rf" (?:\w+ (?:but|and) (?:then |later )?)?{GIVEN_UP}\b"
@@ -51,61 +51,50 @@ DENIED_AFTER = re.compile(
     rf"|^{SUBJECT} (?:was|were|had been)\b[^.;]{{0,60}} (?:but|until) [^.;]{{0,30}}\b{GIVEN_UP}\b"
     rf"|^{SUBJECT} (?:was|were|had been)\b[^.;]{{0,60}} last (?:{PERIOD})\b.{{0,80}}\b(?:now|today|this (?:{PERIOD}))\b"
     rf"|^{SUBJECT} (?:is|was|are|were) (?:the |our |an? )?(?:old|former|outdated)\b"
-    r"|^[^,.;?!]{0,40}[,.;] ?(?:but |and )?(?:that|this|it|which) (?:was|is) (?:wrong|incorrect|outdated|a mistake)\b",
-    re.IGNORECASE)
+    r"|^[^,.;?!]{0,40}[,.;] ?(?:but |and )?(?:that|this|it|which) (?:was|is) (?:wrong|incorrect|outdated|a mistake)\b")
 PAST = r"(?:previously|originally|formerly|initially|earlier|at first)"
-PAST_BEFORE = re.compile(rf"\b(?:was|were|had been|old|former|{PAST})\b", re.IGNORECASE)
-PAST_ONLY = re.compile(  # a value said to be of the past, with or without another in its place
+PAST_BEFORE = any_case(rf"\b(?:was|were|had been|old|former|{PAST})\b")
+PAST_ONLY = any_case(  # a value said to be of the past, with or without another in its place
     rf"\b{PAST},? (?:it|that|this|the [\w-]+(?: [\w-]+)?) (?:was|were|had been)(?: set to| at)? $"
     rf"|\b(?:was|were|had been) {PAST}(?: set to| at)? $"
     rf"|\((?:it )?(?:was|were|{PAST}|not)(?: {PAST})? $"
-    rf"|\b(?:now|currently)\b[^.;?!]{{0,60}}[,;] {PAST} $",
-    re.IGNORECASE,
-)
-SWITCH = re.compile(r"\b(?:now|currently|changed|replaced|switched|moved|raised|lowered|increased|reduced|updated)\b"
-                    r"|\bnew(?: [\w-]+)?(?::| is\b| are\b)",
-                    re.IGNORECASE)
-CORRECTED = re.compile(r"^(?: [\w'-]+){0,2} ?[,.;(-]+ ?"
-                       r"(?:no[,:]|wait,|sorry,|(?:actually|or rather|rather|i mean|make that|correction)\b)",
-                       re.IGNORECASE)
-FROM = re.compile(r"\bfrom $", re.IGNORECASE)
-FROM_OR_SWITCH = re.compile(r"\bfrom\b|\b(?:chang|rais|lower|increas|reduc|mov|switch|updat)\w+", re.IGNORECASE)
+    rf"|\b(?:now|currently)\b[^.;?!]{{0,60}}[,;] {PAST} $")
+SWITCH = any_case(r"\b(?:now|currently|changed|replaced|switched|moved|raised|lowered|increased|reduced|updated)\b"
+                  r"|\bnew(?: [\w-]+)?(?::| is\b| are\b)")
+CORRECTED = any_case(r"^(?: [\w'-]+){0,2} ?[,.;(-]+ ?"
+                     r"(?:no[,:]|wait,|sorry,|(?:actually|or rather|rather|i mean|make that|correction)\b)")
+FROM = any_case(r"\bfrom $")
+FROM_OR_SWITCH = any_case(r"\bfrom\b|\b(?:chang|rais|lower|increas|reduc|mov|switch|updat)\w+")
 OTHER_NUMBER = r"(?:\d[\w]*|" + SMALL + r"\b)"
-PART_BEFORE = re.compile(  # makes the number behind it part of another claim: 12-14, 1/14, -14, between 8 and 14
+PART_BEFORE = any_case(  # makes the number behind it part of another claim: 12-14, 1/14, -14, between 8 and 14
     rf"\d[.,:/^]?$|{OTHER_NUMBER}(?: ?[-/] ?| (?:or|through) )$|(?:^|[^\w-])-$|\bminus $"
-    rf"|\bbetween (?:{OTHER_NUMBER}(?: [\w%]+){{0,2}} and )?$|\b(?:rang\w+|anywhere|var\w+) from {OTHER_NUMBER} to $",
-    re.IGNORECASE)
-PART_AFTER = re.compile(  # and the number before it: 14-16, 14/20, 14:30, 14 000, 14 million
+    rf"|\bbetween (?:{OTHER_NUMBER}(?: [\w%]+){{0,2}} and )?$|\b(?:rang\w+|anywhere|var\w+) from {OTHER_NUMBER} to $")
+PART_AFTER = any_case(  # and the number before it: 14-16, 14/20, 14:30, 14 000, 14 million
     rf"^(?:[.,:/^]?\d| ?[-/] ?{OTHER_NUMBER}| (?:or|through) {OTHER_NUMBER}| \d{{3}}\b| and a half\b"
-    r"|[ -]?(?:hundred|thousand|million|billion|trillion|dozen)\b)",
-    re.IGNORECASE)
-COMPARED = re.compile(
+    r"|[ -]?(?:hundred|thousand|million|billion|trillion|dozen)\b)")
+COMPARED = any_case(
     r"\b(?:(?:less|fewer|more|greater|higher|lower|larger|smaller|longer|shorter) than|under|over|above|below|beyond"
-    r"|exceed\w*) (?:about |the )?$",
-    re.IGNORECASE)
-NOT_COMPARED = re.compile(rf"{NEGATOR}|\bno\b|\bwithout\b", re.IGNORECASE)  # "no more than 14" is a claim of 14
-RANGE = re.compile(rf"{OTHER_NUMBER} to $", re.IGNORECASE), re.compile(rf"^ to {OTHER_NUMBER}", re.IGNORECASE)
-A_NUMBER = re.compile(rf"\b{OTHER_NUMBER}", re.IGNORECASE)
+    r"|exceed\w*) (?:about |the )?$")
+NOT_COMPARED = any_case(rf"{NEGATOR}|\bno\b|\bwithout\b")  # "no more than 14" is a claim of 14
+RANGE = any_case(rf"{OTHER_NUMBER} to $"), any_case(rf"^ to {OTHER_NUMBER}")
+A_NUMBER = any_case(rf"\b{OTHER_NUMBER}")
 A_WORD = re.compile(r"\w")
 NEAR = 300
 NUMBER_NEAR = 40
-REPLACEMENT = re.compile(
+REPLACEMENT = any_case(
     r"\b(?:replaced|instead|not|no longer|switched|changed|actually|previous|previously|originally|earlier|formerly"
-    r"|initially|used to)\b|\b(?:old|before|former):",
-    re.IGNORECASE)
-LATER_CUE = re.compile(
-    r"\b(?:now|then|later|since|moved|currently|today|updated|replaced|instead|no longer|switched|changed|actually)\b",
-    re.IGNORECASE)
-NOT_MISSING = re.compile(r"\b(?:nothing|none|not|no \w+|isn't|aren't)(?: (?:is|are|was|were|else is))? missing\b", re.I)
-SAID_MISSING = re.compile(
+    r"|initially|used to)\b|\b(?:old|before|former):")
+LATER_CUE = any_case(
+    r"\b(?:now|then|later|since|moved|currently|today|updated|replaced|instead|no longer|switched|changed|actually)\b")
+NOT_MISSING = any_case(r"\b(?:nothing|none|not|no \w+|isn't|aren't)(?: (?:is|are|was|were|else is))? missing\b")
+SAID_MISSING = any_case(
     r"\b(?:do not|don't|does not|doesn't|did not|didn't)"
     r" (?:have|say|mention|state|specify|contain|know|give|provide|include|show|name|see)\b"
     r"|\b(?:not|isn't|wasn't|aren't) (?:mention|state|specif|provide|includ|contain|available|given)"
     r"|\bno (?:[\w-]+ ){1,4}(?:is|are|was|were) (?:mentioned|stated|given|specified|provided|included|found)\b"
     r"|\bno information\b|\bnot enough information\b|\bmissing\b|\bnot in the conversation\b"
     r"|\b(?:cannot|can't|could not|couldn't|unable to) (?:find|determine|tell|say|see)\b"
-    r"|\bprovide (?:more |the )?(?:context|conversation)\b|\b(?:not sure|unsure|not certain)\b",
-    re.IGNORECASE)
+    r"|\bprovide (?:more |the )?(?:context|conversation)\b|\b(?:not sure|unsure|not certain)\b")
 
 
 def unified(text):
