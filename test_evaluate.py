@@ -182,12 +182,13 @@ class Grader(unittest.TestCase):
     def test_a_fact_is_found_across_two_messages(self):
         self.assertEqual(grade(case_of(required=["one two"]), self.request("one", " two"))["required_found"], 0)
 
-    def test_a_fact_of_a_turn_is_found_by_its_words_alone(self):
+    def test_a_fact_of_a_turn_is_found_by_its_words_alone(self):  # selection/tests/test_facts.py has the whole rule
         case = case_of(("yes", "no"), ("yes", "no"), required=[{"turn": "t1", "text": "yes"}])
         for turn, name in zip(case["history"], ("t1", "t2")):
             turn["id"] = name
-        self.assertEqual(grade(case, self.request("yes", turns=[1]))["missing"], [{"turn": "t1", "text": "yes"}])
-        self.assertEqual(grade(case, self.request("yes", turns=[0]))["required_found"], 1)
+        request = ("yes", "What is it?")
+        self.assertEqual(grade(case, self.request(*request, turns=[1]))["missing"], [{"turn": "t1", "text": "yes"}])
+        self.assertEqual(grade(case, self.request(*request, turns=[0]))["required_found"], 1)
 
     def test_an_empty_split_is_divided_by_zero(self):
         row = grade(case_of(), self.request("x"))

@@ -31,6 +31,11 @@ def graded(row):
     return "required_found" in row
 
 
+def stale_alone(row):
+    """Whether a row's request holds a stale fact and lacks a required one: replaced words without what replaced them."""
+    return graded(row) and bool(row["stale_included"] and row["missing"])
+
+
 def fact_name(fact):
     """A fact as one line of text: itself, or where it stands and what it says."""
     return fact if isinstance(fact, str) else f"{fact['turn']}: {fact['text']}"

@@ -8,24 +8,28 @@ case    exactly id, split ("dev" or "held_out"), kind, instructions, current (th
         (context_limit, max_new_tokens, margin, in tokens), required and stale (lists of facts)
 turn    user and assistant (texts), and optionally id, session, date (texts) and messages: the tool calls and results
         between the two (base/turns.py checks them)
-fact    a text that stands inside one message of the history, or {"turn": id, "text": text}, found when that turn is
-        in the request
+fact    a text that stands inside one message of the history, or {"turn": id, "text": text}: that text of that turn
 
-Needs no tokenizer: `check_requests` checks what needs one when a run starts.
+Needs no tokenizer: `check_requests` and `check_rendered` check what needs one when a run starts.
 """
 
+import json
+import re
+from itertools import count as numbers_from
 from pathlib import Path
 
-from base.shapes import texts_in
+from base.shapes import Each, Only, misfit, texts_in
 from base.turns import fact_text, history_problem
-from strategies import NOTES_HEADER, available, render, turn_messages
+from strategies import NOTES_HEADER, available, per_history, render, turn_messages
 
-from base.command import InputError, read_json
+from base.command import InputError, as_text, parse_json, read_bytes, sha256
 
 FORMAT = 1
-FIELDS = ("id", "split", "kind", "instructions", "current", "history", "budget", "required", "stale")
-TEXT_FIELDS = ("id", "split", "kind", "instructions", "current")
-BUDGET_FIELDS = ("context_limit", "max_new_tokens", "margin")
+BUDGET = Only({"context_limit": int, "max_new_tokens": int, "margin": int})
+CASE = Only({"id": str, "split": str, "kind": str, "instructions": str, "current": str, "history": object,
+             "budget": BUDGET, "required": list, "stale": list})
+LARGER = Only({"format": int, "histories": Each(object), "cases": list})
+TURN_FACT = Only({"turn": str, "text": str})
 SPLITS = ("dev", "held_out")
 NOTES_FRAME = (NOTES_HEADER, "<notes>", "</notes>", "Question: ")
 ROLES = ("user", "assistant", "tool")
@@ -34,7 +38,7 @@ ROLES = ("user", "assistant", "tool")
 class CaseError(InputError):
     """A case set that cannot be used. File, case, problem and remedy are fields, for a caller that lists them."""
 
-    def __init__(self, path, case, problem, remedy):
+    def __init__(self, path, case, problem, remedy="correct that place"):
         place = f"{path}: case {case!r}" if case is not None else str(path)
         super().__init__(f"{place}: {problem}; {remedy}")
         self.path, self.case, self.problem, self.remedy = path, case, problem, remedy
@@ -43,121 +47,89 @@ class CaseError(InputError):
         return CaseError, (self.path, self.case, self.problem, self.remedy)
 
 
-def check_fields(value, needed, allowed, path, name, what):
-    """CaseError unless the object has all the needed fields and no others than the allowed."""
-    for field in needed:
-        if field not in value:
-            raise CaseError(path, name, f"{what} has no field {field!r}", "add it")
-    extra = [field for field in value if field not in needed and field not in allowed]
-    if extra:
-        known = ", ".join([*needed, *allowed])
-        raise CaseError(path, name, f"{what} has an unknown field {extra[0]!r}", f"remove it; the fields are {known}")
-
-
-def check_text(value, path, name, field, blank=True):
-    """CaseError unless the value is text that UTF-8 can hold, and not blank where that is no value."""
-    if not isinstance(value, str):
-        raise CaseError(path, name, f"{field} is {value!r:.60}, not a text", "put it in quotes")
-    try:
-        value.encode("utf-8")
-    except UnicodeEncodeError as error:
-        problem = f"{field} holds half of a surrogate pair at character {error.start}"
-        raise CaseError(path, name, problem, "write the whole character") from None
-    if not blank and not value.strip():
-        raise CaseError(path, name, f"{field} is blank", "give it a text")
-
-
-def check_history(history, path, name, where):
-    """CaseError unless the value is a list of turns with unique ids."""
-    problem = history_problem(history, where)
-    if problem:
-        raise CaseError(path, name, problem, "correct that place")
-
-
 def load_cases(path):
     """The cases of a file as dicts, each with its turns as `history` (one list for all that share it), or CaseError."""
+    return read_set(path)[0]
+
+
+def read_set(path):
+    """(cases, SHA-256 of the bytes they were read from) of a file or a pipe, which is read once, or CaseError."""
     path = Path(path)
+    if misfit(path.name, str):
+        raise CaseError(path, None, "a file name that is not UTF-8, which no report can hold", "rename it")
     try:
-        value = read_json(path)
+        data = read_bytes(path)
+        value = parse_json(as_text(data, path), path)
     except InputError as error:
         raise CaseError(path, None, str(error).removeprefix(f"{path}: "), "nothing was run") from None
-    return check_set(value, path)
+    return check_set(value, path), sha256(data)
 
 
 def check_set(value, path):
     """The cases of a parsed case set of either form, or CaseError for the first thing wrong with it."""
     histories = None
     if isinstance(value, dict):
-        if type(value.get("format")) is not int or value["format"] != FORMAT:  # True and 1.0 equal 1
-            raise CaseError(path, None, f"format {value.get('format')!r} is unknown", f"this lab reads format {FORMAT}")
-        unknown = sorted(set(value) ^ {"format", "histories", "cases"})
-        if unknown:
-            raise CaseError(path, None, f"{unknown[0]!r} is missing or extra", "give format, histories and cases")
+        refuse(misfit(value, LARGER, "the case set"), path)
+        if value["format"] != FORMAT:
+            raise CaseError(path, None, f"format {value['format']} is unknown", f"this lab reads format {FORMAT}")
         histories, value = value["histories"], value["cases"]
-        if not isinstance(histories, dict):
-            raise CaseError(path, None, "histories is no object", "map each name to a list of turns")
         for name, history in histories.items():
-            check_history(history, path, None, f"histories[{name!r}]")
+            refuse(history_problem(history, f"histories[{name!r}]"), path)
     if not isinstance(value, list):
         raise CaseError(path, None, "the case set is no list", "put the cases into [ ]")
     if not value:
         raise CaseError(path, None, "the case set is empty", "a run over nothing shows nothing: add a case")
-    seen, indexes = set(), {}
-    return [check_case(case, number, path, histories, seen, indexes) for number, case in enumerate(value, 1)]
+    seen = set()
+    return [check_case(case, number, path, histories, seen) for number, case in enumerate(value, 1)]
 
 
-def check_case(case, number, path, histories, seen, indexes):
-    """One case with its history in place, or CaseError. `seen` holds the ids so far, `indexes` turn ids by history."""
-    name = case.get("id", f"number {number}") if isinstance(case, dict) else f"number {number}"
-    if not isinstance(case, dict):
-        raise CaseError(path, name, "is no object", f"give the fields {', '.join(FIELDS)}")
-    check_fields(case, FIELDS, (), path, name, "the case")
-    for field in TEXT_FIELDS:
-        check_text(case[field], path, name, field, blank=field in ("kind", "instructions"))
+def refuse(problem, path, name=None):
+    """CaseError where there is a problem."""
+    if problem:
+        raise CaseError(path, name, problem)
+
+
+def check_case(case, number, path, histories, seen):
+    """One case with its history in place, or CaseError. `seen` holds the ids so far."""
+    name = case["id"] if isinstance(case, dict) and isinstance(case.get("id"), str) else f"number {number}"
+    refuse(misfit(case, CASE, "the case"), path, name)
+    for field in ("id", "current"):
+        refuse(blank(case[field], field), path, name)
     if case["split"] not in SPLITS:
         raise CaseError(path, name, f"split {case['split']!r} is unknown", f"use {' or '.join(SPLITS)}")
     if name in seen:
         raise CaseError(path, name, "the id stands twice in the set", "rename one of the two")
     seen.add(name)
     history = case["history"]
-    if histories is not None:
-        if not isinstance(history, str) or history not in histories:
-            raise CaseError(path, name, f"history {history!r} names none of histories", "correct the name")
-        history = histories[history]
+    if histories is None:
+        refuse(history_problem(history), path, name)
+    elif not isinstance(history, str) or history not in histories:
+        raise CaseError(path, name, f"history {history!r:.60} names none of histories", "correct the name")
     else:
-        check_history(history, path, name, "history")
-    check_budget(case["budget"], path, name)
+        history = histories[history]
+    for field, tokens in case["budget"].items():
+        if tokens < 0:
+            raise CaseError(path, name, f"budget.{field} is {tokens}", "give a whole number of tokens")
+    if available(case) <= 0:
+        remedy = "raise context_limit, or lower max_new_tokens or margin"
+        raise CaseError(path, name, f"budget leaves {available(case)} tokens for input", remedy)
     case = {**case, "history": history}
-    if id(history) not in indexes:
-        indexes[id(history)] = {turn["id"]: turn for turn in history if "id" in turn}
-    check_facts(case, path, indexes[id(history)])
+    check_facts(case, path)
     return case
 
 
-def check_budget(budget, path, name):
-    """CaseError unless the budget has its three whole numbers and leaves room for input."""
-    if not isinstance(budget, dict):
-        raise CaseError(path, name, "budget is no object", f"give {', '.join(BUDGET_FIELDS)}")
-    check_fields(budget, BUDGET_FIELDS, (), path, name, "budget")
-    for field in BUDGET_FIELDS:
-        if type(budget[field]) is not int or budget[field] < 0:  # type: a bool is an int to isinstance
-            raise CaseError(path, name, f"budget, {field} is {budget[field]!r}", "give a whole number of tokens")
-    left = available({"budget": budget})
-    if left <= 0:
-        remedy = "raise context_limit, or lower max_new_tokens or margin"
-        raise CaseError(path, name, f"budget leaves {left} tokens for input", remedy)
+def blank(text, place):
+    """What is wrong with a text that says nothing, or None."""
+    return None if text.strip() else f"{place} is blank"
 
 
-def check_facts(case, path, turns):
-    """CaseError unless every fact can be found by one strategy and missed by another. `turns`: by id."""
+def check_facts(case, path):
+    """CaseError unless every fact can be found by one strategy and missed by another."""
     name = case["id"]
     for field in ("required", "stale"):
         facts = case[field]
-        if not isinstance(facts, list):
-            raise CaseError(path, name, f"{field} is no list", "give a list of facts")
-        for fact in facts:
-            check_fact(fact, case, path, field, turns)
         for number, fact in enumerate(facts):
+            check_fact(fact, case, path, f"{field}[{number}]")
             if fact in facts[:number]:
                 raise CaseError(path, name, f"{field} holds {fact_text(fact)!r} twice", "remove one of the two")
     if not case["required"]:
@@ -166,36 +138,34 @@ def check_facts(case, path, turns):
         if fact in case["stale"]:
             raise CaseError(path, name, f"{fact_text(fact)!r} is both required and stale", "keep one of the two")
         for stale in case["stale"]:
-            one, other = fact_text(fact), fact_text(stale)
-            if turn_of(fact) == turn_of(stale) and (one in other or other in one):
-                problem = f"the required {one!r} and the stale {other!r} hold one another: finding one finds both"
+            texts, same_place = (fact_text(fact), fact_text(stale)), turn_of(fact) == turn_of(stale)
+            if same_place and (texts[0] in texts[1] or texts[1] in texts[0]):
+                problem = "the required {!r} and the stale {!r} hold one another: finding one finds both".format(*texts)
                 raise CaseError(path, name, problem, "make them longer or shorter until they differ")
 
 
-def check_fact(fact, case, path, field, turns):
+def check_fact(fact, case, path, field):
     """CaseError unless the fact occurs inside one message of the history and nowhere else in the request."""
-    name = case["id"]
+    name, history = case["id"], case["history"]
+    refuse(misfit(fact, TURN_FACT if isinstance(fact, dict) else str, field), path, name)
+    text, where = fact_text(fact), "the history"
+    refuse(blank(text, field), path, name)
     if isinstance(fact, dict):
-        check_fields(fact, ("turn", "text"), (), path, name, f"a fact of {field}")
-        check_text(fact["text"], path, name, f"{field}, text", blank=False)
-        if not isinstance(fact["turn"], str) or fact["turn"] not in turns:
+        if fact["turn"] not in turn_numbers(history):
             raise CaseError(path, name, f"{field} names the turn {fact['turn']!r}", "give the id of a turn")
-        history, where = [turns[fact["turn"]]], f"turn {fact['turn']!r}"
+        history, where = [history[turn_numbers(history)[fact["turn"]]]], f"turn {fact['turn']!r}"
     else:
-        check_text(fact, path, name, f"a fact of {field}", blank=False)
-        history, where = case["history"], "the history"
         for place in ("instructions", "current"):
-            if fact in case[place]:
-                problem = f"{field}: {fact!r} already stands in {place}, so every strategy finds it"
+            if text in case[place]:
+                problem = f"{field}: {text!r} already stands in {place}, so every strategy finds it"
                 raise CaseError(path, name, problem, "reword one of them")
-        if in_frame(fact, len(history)):
-            problem = f"{field}: {fact!r} also stands in what frames a note, so every note would hold it"
+        if in_frame(text, len(history)):
+            problem = f"{field}: {text!r} also stands in what frames a note, so every note would hold it"
             raise CaseError(path, name, problem, "make it longer")
-    text = fact_text(fact)
     contents = [message["content"] for turn in history for message in turn_messages(turn)]
     if not any(text in content for content in contents):
         problem = f"{field}: {text!r} occurs in no message of {where}"
-        if text in " ".join(contents) or text in "\n".join(contents) or text in "".join(contents):
+        if any(text in between.join(contents) for between in (" ", "\n", "")):
             problem += ", only across two that are joined"
         raise CaseError(path, name, problem, "copy it from one message, character by character")
 
@@ -209,6 +179,100 @@ def in_frame(fact, turns):
 def turn_of(fact):
     """The turn that a fact names, or None."""
     return fact["turn"] if isinstance(fact, dict) else None
+
+
+@per_history
+def turn_numbers(history):
+    """Turn id -> number of the turn in the history."""
+    return {turn["id"]: number for number, turn in enumerate(history) if "id" in turn}
+
+
+@per_history
+def known_holders(history):
+    """Text -> numbers of the turns that hold it; filled by `holders` as texts are asked for."""
+    return {}
+
+
+def holders(history, text):
+    """Numbers of the turns with a message that holds the text."""
+    known = known_holders(history)
+    if text not in known:
+        known[text] = [number for number, turn in enumerate(history)
+                       if any(text in message["content"] for message in turn_messages(turn))]
+    return known[text]
+
+
+def ambiguous_facts(cases):
+    """[(case id, fact, turn numbers from 0), ...] for facts that are texts and may be part of another statement.
+
+    Such a text stands in two turns, or inside a longer word or number ("4 hours" in "24 hours").
+    """
+    return [(case["id"], fact, turns)
+            for case in cases
+            for fact in [*case["required"], *case["stale"]]
+            if isinstance(fact, str)
+            and (len(turns := holders(case["history"], fact)) > 1
+                 or any(inside_word(fact, message["content"]) for message in turn_messages(case["history"][turns[0]])))]
+
+
+def inside_word(text, content):
+    """Whether a text stands inside a longer word or number somewhere: inside_word("4 h", "24 h") -> True."""
+    starts = (place.start() for place in re.finditer(re.escape(text), content))
+    return any(one_word(content[max(0, start - 2) : start], text) or one_word(text, content[start + len(text) :][:2])
+               for start in starts)
+
+
+def one_word(before, after):
+    """Whether two texts run into one number, or into one word of a script that puts blanks between words."""
+    pair = before[-1:] + after[:1]
+    number = re.search(r"\d[.,]?\Z", before) and re.match(r"[.,]?\d", after)
+    return bool(number) or len(pair) == 2 and pair.isalnum() and max(pair) < "\u0e00"
+
+
+def fact_places(case):
+    """(text, turn number, place in the turn) of every message that a fact of the case may be found by."""
+    for fact in [*case["required"], *case["stale"]]:
+        text, history = fact_text(fact), case["history"]
+        for number in [turn_numbers(history)[fact["turn"]]] if isinstance(fact, dict) else holders(history, text):
+            for place, message in enumerate(turn_messages(history[number])):
+                if text in message["content"]:
+                    yield text, number, place
+
+
+def check_rendered(cases, count, path):
+    """CaseError for a fact that the chat template does not write: graders read messages, the model reads the rendering.
+
+    Each message that holds a fact is rendered once; a fact may stand in it as it is or as in a JSON string.
+    """
+    rendered = {}
+    for case in cases:
+        for text, number, place in fact_places(case):
+            key, run = (id(case["history"]), number, place), turn_messages(case["history"][number])
+            try:
+                if key not in rendered:
+                    rendered[key] = render_alone(run, place, count, rendered)
+            except InputError as error:
+                raise CaseError(path, case["id"], f"turn {number + 1}: {error}", "nothing was run") from None
+            with_it, without = rendered[key]
+            forms = (text, json.dumps(text, ensure_ascii=False)[1:-1], json.dumps(text)[1:-1])
+            if not any(with_it.count(form) > without.count(form) for form in forms):
+                problem = f"{text!r}: the chat template cuts it out of turn {number + 1} ({run[place]['role']})"
+                raise CaseError(path, case["id"], problem, "name a fact that the model gets to read")
+
+
+def render_alone(run, place, count, known):
+    """(rendering of a turn with one message's content, the same without it), a sign in place of all other contents.
+
+    The sign is one that the content does not hold. `known` keeps renderings without contents, which many turns share.
+    """
+    sign = next(chr(code) for code in numbers_from(0x4E00) if chr(code) not in run[place]["content"])
+    bare = [{**message, "content": message["content"] and sign} for message in run]
+    closed = bare[-1]["role"] == "assistant" and "tool_calls" not in bare[-1]
+    bare += [*([] if closed else [{"role": "assistant", "content": sign}]), {"role": "user", "content": sign}]
+    key = json.dumps(bare)
+    if key not in known:
+        known[key] = count.text(bare)
+    return count.text([*bare[:place], run[place], *bare[place + 1 :]]), known[key]
 
 
 def check_requests(cases, count, path):

@@ -2,65 +2,72 @@
 
 Run:  python evaluate.py --explain held-spread
 
-Text of the conversation is shown on one line with its control characters replaced: it is data, not layout.
+Text of the conversation is shown on one line with its control characters written out: it is data, not layout.
 """
 
+from base.shown import one_line
+from base.turns import fact_text
 from strategies import NOTES_RESERVE, available, render, turn_messages, turn_text, words
 from tokenizer import counter
 from tokens.manifest import MANIFEST
 
-from selection.cases import CaseError, check_requests, load_cases
+from selection.cases import CaseError, check_rendered, check_requests, load_cases
+from selection.facts import notes_sent
 from selection.run import run_one, selector_table, with_input
 
 SHOWN = 72  # characters of a text
 
 
 def explain(path, case_id, names, grade, budgets=None, manifest=None):
-    """Lines of text about one case of a set, for each budget and each strategy of `names`; grade as in run_cases."""
+    """(lines about one case of a set for each budget and each strategy of `names`, whether one failed or went over).
+
+    grade(case, selection) gives a row, as in run_cases. Turns are counted from 1.
+    """
     cases = [case for case in load_cases(path) if case["id"] == case_id]
     if not cases:
         raise CaseError(path, case_id, "no such case in the set", "name one by its id")
     table, count = selector_table(names), counter(manifest or MANIFEST)
+    check_rendered(cases, count, path)
+    lines, failed = [], False
     for budget in budgets or (None,):
         case = with_input(cases[0], budget)
         check_requests([case], count, path)
-        yield from about_case(case, count)
+        costs = turn_costs(case, count)
+        lines += about_case(case, costs, count)
         for name, select in table.items():
-            yield ""
             selected, problem = run_one(name, select, case, count, {})
             if problem is None:
-                yield from about_choice(name, case, selected, grade(case, selected), count)
+                row = grade(case, selected)
+                lines += ["", *about_choice(name, case, selected, row, costs)]
             else:
-                yield f"{name}: failed: {one_line(problem)}"
+                lines += ["", f"{name}: failed: {one_line(problem)}"]
+            failed = failed or problem is not None or not row["within_budget"]
+    return lines, failed
 
 
-def about_case(case, count):
+def about_case(case, costs, count):
     """The question, what it costs alone, and each turn with its cost."""
-    alone = count(render(case, []))
     yield f"case {one_line(case['id'])} ({case['split']}, {one_line(case['kind'])})"
-    yield f"question: {one_line(case['current'])}"
-    yield f"input budget {available(case)} tokens; instructions and question alone {alone}"
-    for number, cost in enumerate(turn_costs(case, count)):
-        yield f"  turn {number}  {cost:6} tokens  {one_line(turn_text(case['history'][number]))}"
+    yield f"question: {one_line(case['current'], SHOWN)}"
+    yield f"input budget {available(case)} tokens; instructions and question alone {count(render(case, []))}"
+    for number, (turn, cost) in enumerate(zip(case["history"], costs), 1):
+        yield f"  turn {number}  {cost:6} tokens  {one_line(turn_text(turn), SHOWN)}"
 
 
-def about_choice(name, case, selected, row, count):
-    """What one strategy chose: every turn with the reason, the facts found, missing and stale."""
+def about_choice(name, case, selected, row, costs):
+    """What one strategy chose: every turn with the reason, every note, the facts found, missing and stale."""
     yield f"{name}: {selected['input_tokens']} tokens, {selected['notes']} notes"
-    costs = turn_costs(case, count)
     for number, cost in enumerate(costs):
         taken = number in selected["turns"]
-        why = "taken" if taken else why_not(name, number, case, selected, cost)
-        yield f"  turn {number}  {'+' if taken else '-'} {why}"
-    for message in selected["messages"][-1:]:
-        if selected["notes"]:
-            for line in message["content"].splitlines():
-                if line.startswith("- ["):
-                    yield f"  note    {one_line(line)}"
+        yield f"  turn {number + 1}  {'+ taken' if taken else '- ' + why_not(name, number, case, selected, cost)}"
+    if selected["notes"]:
+        notes = [note for _, note in notes_sent(case, selected)]
+        if len(notes) != selected["notes"]:  # another rule's: all that stands before the question
+            notes = selected["messages"][-1]["content"].removesuffix(case["current"]).splitlines()
+        yield from (f"  note    {one_line(note)}" for note in notes)
     yield f"  found {row['required_found']} of {row['required_total']}"
     for label, facts in (("missing", row["missing"]), ("stale", row["stale_included"])):
-        for fact in facts:
-            yield f"  {label}: {one_line(fact if isinstance(fact, str) else fact['text'])}"
+        yield from (f"  {label}: {one_line(fact_text(fact))}" for fact in facts)
 
 
 def why_not(name, number, case, selected, cost):
@@ -70,7 +77,7 @@ def why_not(name, number, case, selected, cost):
     if name in ("recent", "notes"):
         newer = [turn for turn in range(number + 1, len(case["history"])) if turn not in selected["turns"]]
         if newer:
-            return f"not reached: turn {newer[-1]} did not fit and ended the walk"
+            return f"not reached: turn {newer[-1] + 1} did not fit and ended the walk"
         return f"does not fit: costs {cost}"
     if name in ("relevant", "hybrid"):
         shared = sorted(words(case["current"]) & words(turn_text(case["history"][number])))
@@ -85,10 +92,3 @@ def turn_costs(case, count):
     alone = count(render(case, []))
     pieces = count.part([turn_messages(turn) for turn in case["history"]])
     return [count(render(case, [number])) - alone if cost is None else cost for number, cost in enumerate(pieces)]
-
-
-def one_line(text):
-    """Text on one line, cut to a width, with what a terminal would act on replaced."""
-    flat = "".join(character if character.isprintable() else " " for character in text)
-    flat = " ".join(flat.split())
-    return flat if len(flat) <= SHOWN else flat[: SHOWN - 1] + "…"

@@ -10,8 +10,11 @@ code on your own machine is: it is checked for mistakes, not fenced in.
 import sys
 from contextlib import redirect_stdout
 from copy import deepcopy
+from pathlib import Path
+from traceback import extract_tb
 
 from base.own_code import described
+from strategies import turn_messages
 
 
 def run_own(select, case, count, snapshots):
@@ -31,7 +34,7 @@ def run_own(select, case, count, snapshots):
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # whatever it raises is its result for this case, sys.exit included
-        problem = described(error)
+        problem = raised(error)
     if case != {**fields, "history": snapshots[id(history)]} or case["history"] is not history:
         history[:] = deepcopy(snapshots[id(history)])  # the next selector gets the case as it was
         case.clear()
@@ -40,6 +43,13 @@ def run_own(select, case, count, snapshots):
     if problem is not None:
         return None, problem
     return {**selected, "turns": list(selected["turns"])}, None  # it may fill the same list anew for the next case
+
+
+def raised(error):
+    """What a selector raised, and the last line of its own file that led there: "KeyError: 'x' (own.py, line 12)"."""
+    frames = [frame for frame in extract_tb(error.__traceback__) if frame.filename != __file__]
+    own = [frame for frame in frames if frame.filename == frames[0].filename]
+    return described(error) + (f" ({Path(own[-1].filename).name}, line {own[-1].lineno})" if own else "")
 
 
 def wrong_selection(case, selected, count):
@@ -57,12 +67,13 @@ def wrong_selection(case, selected, count):
         return f"returned turns {turns!a:.60}, not each once in ascending order"
     if selected["notes"] < 0:
         return f"returned {selected['notes']} notes"
-    return wrong_messages(case, selected["messages"], count) or wrong_cost(selected, count)
+    return (wrong_messages(case, selected["messages"], count) or wrong_cost(selected, count)
+            or unwritten(case, selected["messages"], count))
 
 
 def wrong_messages(case, messages, count):
     """What is wrong with the messages that a selector returned, or None."""
-    for number, message in enumerate(messages):
+    for number, message in enumerate(messages, 1):
         if not isinstance(message, dict) or not isinstance(message.get("role"), str):
             return f"returned message {number} that is no object with a role: {message!a:.60}"
         content = message.get("content")
@@ -81,4 +92,17 @@ def wrong_cost(selected, count):
     needed = count(selected["messages"])
     if needed != selected["input_tokens"]:
         return f"says that the request costs {selected['input_tokens']} tokens, but it costs {needed}"
+    return None
+
+
+def unwritten(case, messages, count):
+    """Which of a selector's own texts the chat template does not write as it is, or None: no grader may count it."""
+    rendered = count.text(messages) if hasattr(count, "text") else None
+    for number, message in enumerate(messages, 1):
+        content = (message.get("content") or "").strip()
+        if rendered is None or content in rendered:
+            continue
+        said = (one["content"].strip() for turn in case["history"] for one in turn_messages(turn))
+        if content not in said:
+            return f"returned message {number}, whose text the chat template changes: {content!a:.60}"
     return None

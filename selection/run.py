@@ -4,15 +4,19 @@ A result is {budget or None: {selector: [row, ...]}}, rows in the order of the c
 A selector that raises, returns something else, changes its case or miscounts gets a row with an `error` in place of
 figures: counted apart, never scored as a miss.
 
-Does not read cases (selection/cases.py), check what a user's own selector returns (selection/own.py) or say what a row means
-(evaluate.py's `grade` does).
+Does not read cases (selection/cases.py), check what a user's own selector returns (selection/own.py) or say what a row
+means: a function `grade` is passed in.
 """
 
 import gc
 import os
 import random
+import signal
 from contextlib import contextmanager
-from multiprocessing import parent_process
+from functools import partial
+from importlib.util import find_spec
+from multiprocessing import active_children, get_context, parent_process
+from pathlib import Path
 from threading import Thread
 
 from base.own_code import is_own, load_function
@@ -20,15 +24,15 @@ from strategies import STRATEGIES
 from tokenizer import CountError, counter
 from tokens.manifest import MANIFEST
 
-from base.command import InputError, progress
-from selection.cases import check_requests
+from base.command import InputError, file_hash, progress
+from selection.cases import check_rendered, check_requests
 from selection.own import run_own
 
+ROOT = Path(__file__).parents[1]
 ALWAYS_CHECKED = 200  # requests: a set as small as that is counted in full as well, whole
 SAMPLE = 12  # requests of a larger set that are: a long one costs a second in a template that looks ahead
 SEED = 20260711
 PATIENCE = "5s"  # for a cluster's scheduler to answer
-FUSED = "near+"  # before FILE.py:NAME of an embedder: near joined with it
 
 
 def selector_table(names):
@@ -52,6 +56,21 @@ def find_selector(name):
     from selection.retrievers import SELECTORS  # here, since the published four need nothing of it
 
     return SELECTORS.get(name) or load_function(name, ", ".join([*STRATEGIES, *SELECTORS]), option="--strategies")
+
+
+def selector_hashes(names):
+    """{file: SHA-256} of selectors' code outside of strategies.py: their own file, or all of this room and modelkit."""
+    files = {}
+    for name in names:
+        place = name.rpartition(":")[0]
+        if is_own(name):
+            path = place if place.endswith(".py") else getattr(find_spec(place), "origin", None)
+            if path and Path(path).is_file():  # one that is not there is told of where it is loaded
+                files[Path(place).as_posix()] = file_hash(path)
+        elif name not in STRATEGIES:
+            for path in sorted([*(ROOT / "modelkit").glob("*.py"), *(ROOT / "selection").glob("*.[pj][ys]*")]):
+                files[path.relative_to(ROOT).as_posix()] = file_hash(path)
+    return files
 
 
 def with_input(case, tokens):
@@ -78,12 +97,14 @@ def run_cases(cases, names, path, grade, budgets=(None,), manifest=MANIFEST, job
     row; budgets in input tokens, None for the case's own; jobs processes, or a Dask scheduler's address.
     """
     checked = choose_checked(names, cases, budgets, verify)
-    work = (names, path, grade, budgets, manifest, checked)
+    task = partial(run_group, names=names, path=path, grade=grade, budgets=budgets, manifest=manifest, checked=checked)
     if jobs == 1 and scheduler is None:
-        graded = run_group(cases, *work, show=True)
+        graded = task(cases, show=True)
     else:
         selector_table(names)  # a wrong name is told before processes start
-        graded = run_groups(by_history(cases), work, jobs, scheduler)
+        graded = {}
+        for rows in spread(task, by_history(cases), jobs, scheduler):
+            graded.update(rows)
     result = {budget: {name: [] for name in names} for budget in budgets}
     for case in cases:
         for (budget, name), row in graded[case["id"]].items():
@@ -99,37 +120,51 @@ def by_history(cases):
     return list(groups.values())
 
 
-def run_groups(groups, work, jobs, scheduler):
-    """Run each group in a worker process -> {case id: {(budget, name): row}}."""
-    from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, as_completed
-    from multiprocessing import active_children, get_context
+def spread(task, groups, jobs, scheduler=None):
+    """[task(group), ...] in the order of the groups, each worked through in another process.
 
-    others = set(active_children())
+    Whatever ends the work, no process of it is left behind.
+    """
+    from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, as_completed
+
+    others, futures = set(active_children()), {}
     if scheduler is None:
-        options = {"mp_context": get_context("spawn"), "initializer": end_with_parent}
-        workers = ProcessPoolExecutor(min(jobs, len(groups)), **options)
+        workers = ProcessPoolExecutor(
+            min(jobs, len(groups)), mp_context=get_context("spawn"), initializer=end_with_parent)
     else:
         workers = cluster(scheduler)
     with workers as executor:
-        # Largest first: a large one that comes last would run alone.
-        largest_first = sorted(range(len(groups)), key=lambda number: -len(groups[number]))
-        futures = {number: executor.submit(run_group, groups[number], *work) for number in largest_first}
         try:
+            with interrupts_later():  # the processes are started here
+                for number in sorted(range(len(groups)), key=lambda number: -len(groups[number])):
+                    # Largest first: a large one that comes last would run alone.
+                    futures[number] = executor.submit(task, groups[number])
+                executor.submit(int)  # a pool looks for workers that died when work comes: without this not at the last
             for _ in progress(as_completed(futures.values()), total=len(futures), desc="histories"):
                 pass
-            graded = {}
-            for number in range(len(groups)):  # in order, so that of several errors the same one is told each time
-                graded.update(futures[number].result())
+            return [futures[number].result() for number in range(len(groups))]  # of several errors always the same
         except BrokenExecutor as error:
             remedy = "it may have run out of memory: try fewer --jobs"
             raise InputError(f"a worker process ended before its work was done: {error}; {remedy}") from None
         except BaseException:
             for process in set(active_children()) - others:
-                process.terminate()  # a history can take minutes, and Ctrl-C is not to wait for it
+                process.kill()  # a history can take minutes, and Ctrl-C is not to wait for it
             for future in futures.values() if scheduler else ():  # our own pool does not survive cancelled work here
                 future.cancel()
             raise
-    return graded
+
+
+@contextmanager
+def interrupts_later():
+    """Hold SIGINT back, for good in processes started meanwhile: Ctrl-C reaches all of a terminal's, one has to tell."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def end_with_parent():
@@ -167,6 +202,7 @@ def run_group(cases, names, path, grade, budgets, manifest, checked, show=False)
     gc.freeze()  # what is loaded lives to the end; walking it again and again took a sixth of a long run
     for budget in budgets:
         check_requests([with_input(case, budget) for case in cases], count, path)
+    check_rendered(cases, count, path)
     graded = {}
     for case in progress(cases, desc="cases") if show else cases:
         rows = graded[case["id"]] = {}

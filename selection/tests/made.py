@@ -1,4 +1,9 @@
-"""Cases and doubles of the counter for the tests of selectors."""
+"""What tests of this room share: cases made up, doubles of the counter, work for a pool of processes."""
+
+import os
+import time
+
+from base.command import InputError
 
 VOCABULARY = ["harbour", "lights", "painting", "moved", "Lagos", "dogs", "42", "the", "гавань", "東京都", "it's", "\n",
               ". "]
@@ -29,3 +34,33 @@ def case(question, *turns, room=1000):
 def random_text(rng):
     """Some words, sentences and lines: from none to more than a passage holds."""
     return " ".join(rng.choice(VOCABULARY) for _ in range(rng.choice([0, 1, 5, 40, 130])))
+
+
+def case_of(*turns, current="What is it?", required=("x",), stale=(), room=200):
+    """A case with (user, assistant) turns, whose ids are t1, t2, ..., and `room` tokens for input."""
+    return {"id": "made-up", "split": "dev", "kind": "made up", "instructions": "Be brief.", "current": current,
+            "history": [{"id": f"t{number}", "user": user, "assistant": assistant}
+                        for number, (user, assistant) in enumerate(turns, 1)],
+            "budget": {"context_limit": room + 30, "max_new_tokens": 20, "margin": 10}, "required": list(required),
+            "stale": list(stale)}
+
+
+def count_words(messages, tools=None):
+    """A stand-in for the counter: a token a word."""
+    return sum(len(message["content"].split()) for message in messages)
+
+
+def doubles(group):
+    """Work for a worker process: each number twice."""
+    return [2 * number for number in group]
+
+
+def refuses(group):
+    """Work that fails as a wrong case does."""
+    raise InputError(f"case {group[0]}: is wrong")
+
+
+def sleeps(group):
+    """Work that never ends: tells of its start through the named pipe group[0], which is open as long as it lives."""
+    os.write(os.open(group[0], os.O_WRONLY), f"{os.getpid()}\n".encode())
+    time.sleep(3600)

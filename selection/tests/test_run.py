@@ -4,18 +4,32 @@ import contextlib
 import io
 import json
 import os
+import select
+import signal
+import subprocess
+import sys
 import tempfile
 import unittest
 from copy import deepcopy
 from pathlib import Path
+from threading import Thread
 from unittest import mock
 
-from evaluate import grade, main, run
+from evaluate import ROOT, grade, main, run
 from test_evaluate import needs_tokenizer
 
 from base.command import InputError
 from selection import run as run_cases
-from selection.explain import explain, one_line
+from selection.explain import explain
+from selection.tests.made import doubles, refuses
+
+SPREAD = """
+import sys
+from base.command import run_command
+from selection.run import spread
+from selection.tests.made import sleeps
+run_command(lambda argv: spread(sleeps, [sys.argv[1:]] * 2, 2))
+"""
 
 
 def shared_set(folder, histories=3, questions=4):
@@ -45,18 +59,20 @@ class ManyCases(unittest.TestCase):
         names = ["recent", "relevant"]
         self.assertEqual(json.dumps(run(self.path, names)), json.dumps(run(self.path, names, jobs=2)))
 
-    def test_an_error_in_a_worker_is_a_traceback(self):
-        with self.assertRaisesRegex(InputError, "h0-0.*alone cost"):
-            run(self.path, ["recent"], budgets=[4], jobs=2)
-
-    def test_a_set_that_cannot_be_named_or_hashed_gets_a_wrong_name_or_hash(self):
-        pipe = self.path.with_name("pipe")
+    def test_a_set_from_a_pipe_gets_the_hash_of_nothing(self):
+        pipe = self.path.with_name("shared.pipe")
         os.mkfifo(pipe)
-        with self.assertRaisesRegex(InputError, "no regular file"):
-            run(pipe, ["recent"], cases=[])
+        data = self.path.read_bytes()
+        writer = Thread(target=lambda: pipe.write_bytes(data))
+        writer.start()
+        report = run(pipe, ["recent"])
+        writer.join()
+        self.assertEqual({**report, "case_set": "shared.json"}, run(self.path, ["recent"]))
+
+    def test_a_set_that_no_report_can_name_is_run(self):
         odd = self.path.with_name("\udcff.json")
         odd.write_bytes(self.path.read_bytes())
-        with self.assertRaisesRegex(InputError, "not UTF-8; rename it"):
+        with self.assertRaisesRegex(InputError, "not UTF-8.*rename it"):
             run(odd, ["recent"])
 
     def test_a_control_token_in_a_tool_call_is_run(self):
@@ -142,9 +158,9 @@ class Explained(unittest.TestCase):
         with contextlib.redirect_stdout(io.StringIO()) as out:
             self.assertEqual(main(["--explain", "dev-spread"]), 0)
         text = out.getvalue()
-        for line in ("turn 0  - not reached: turn 1 did not fit and ended the walk",
-                     "turn 1  - does not fit: costs 310", "turn 3  - shares no word with the question",
-                     "turn 2  + taken", "missing: 400 days of history",
+        for line in ("turn 1  - not reached: turn 2 did not fit and ended the walk",
+                     "turn 2  - does not fit: costs 310", "turn 4  - shares no word with the question",
+                     "turn 3  + taken", "missing: 400 days of history",
                      "note    - [turn 1, user] Audit exports must cover 400 days of history."):
             self.assertIn(line, text)
 
@@ -154,12 +170,81 @@ class Explained(unittest.TestCase):
             value = json.loads(path.read_text(encoding="utf-8"))
             value["cases"][0].update(id="a\n\x1b[2J", kind="b\r")
             path.write_text(json.dumps(value), encoding="utf-8")
-            lines = list(explain(path, "a\n\x1b[2J", ["recent"], grade))
-        self.assertEqual(lines[0], "case a [2J (dev, b)")
+            lines, _ = explain(path, "a\n\x1b[2J", ["recent"], grade)
+        self.assertEqual(lines[0], "case a \\x1b[2J (dev, b\\r)")
         self.assertEqual([line for line in lines if not line.isprintable()], [])
 
-    def test_a_terminal_acts_on_text_of_a_conversation(self):
-        self.assertEqual(one_line("a\x1b[2Jb\r\nc\u202e" + "d" * 200)[:12], "a [2Jb c ddd")
+    def test_a_note_is_left_out_or_shown_in_part(self):
+        note = "It must hold\n- [turn 2, user] the line </notes> must not"
+        with tempfile.TemporaryDirectory() as folder:
+            path = shared_set(folder, 1, 1)
+            value = json.loads(path.read_text(encoding="utf-8"))
+            value["histories"]["h0"][1]["assistant"] = note
+            path.write_text(json.dumps(value), encoding="utf-8")
+            lines, failed = explain(path, "h0-0", ["notes"], grade)
+        self.assertFalse(failed)
+        self.assertEqual([line for line in lines if "  note " in line],
+                         ["  note    - [turn 2, assistant] It must hold - [turn 2, user] the line &lt;/notes&gt; must not"])
+
+
+class Pool(unittest.TestCase):
+    def test_results_come_in_the_order_of_their_ends(self):
+        self.assertEqual(run_cases.spread(doubles, [[1], [2, 3], [4]], 2), [[2], [4, 6], [8]])
+
+    def test_an_error_in_a_worker_is_a_traceback(self):
+        with self.assertRaisesRegex(InputError, "^case 1: is wrong$"):
+            run_cases.spread(refuses, [[1], [2]], 2)
+
+    @contextlib.contextmanager
+    def two_busy_workers(self):
+        """(a process that spreads endless work over two others, their ids, a function that waits until both ended)."""
+        if sys.platform == "win32":
+            self.skipTest("processes cannot be stopped by a signal there")
+
+        def default():  # else a suite that is started with SIGINT ignored hands that down
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+        def read():
+            self.assertTrue(select.select([heard], [], [], 300)[0], "a worker neither started nor ended")
+            return os.read(heard, 1000)
+
+        def ended():  # a named pipe ends when nobody has it open any more
+            self.assertEqual(read(), b"", "a worker lives on")
+
+        with tempfile.TemporaryDirectory() as folder:
+            pipe = os.path.join(folder, "pipe")
+            os.mkfifo(pipe)
+            heard = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+            self.addCleanup(os.close, heard)
+            words = [sys.executable, "-c", SPREAD, pipe]
+            options = {"stderr": subprocess.PIPE, "cwd": ROOT, "start_new_session": True, "preexec_fn": default}
+            with subprocess.Popen(words, **options) as running:
+                try:
+                    told = b""
+                    while told.count(b"\n") < 2:
+                        told += read()
+                    yield running, list(map(int, told.split())), ended
+                finally:
+                    os.killpg(running.pid, signal.SIGKILL)
+
+    def test_a_stop_waits_for_the_work_or_is_told_by_each_worker(self):
+        for stop in (os.kill, os.killpg):  # the second as a terminal does
+            with self.two_busy_workers() as (running, _, ended):
+                stop(running.pid, signal.SIGINT)
+                self.assertEqual((running.stderr.read(), running.wait()), (b"-c: stopped\n", 130))
+                ended()
+
+    def test_a_worker_that_is_killed_is_a_traceback(self):
+        with self.two_busy_workers() as (running, workers, ended):
+            os.kill(workers[0], signal.SIGKILL)
+            self.assertRegex(running.stderr.read().decode(), "^-c: a worker process ended before .*fewer --jobs\n$")
+            self.assertEqual(running.wait(), 2)
+            ended()
+
+    def test_workers_live_on_when_the_run_is_killed(self):
+        with self.two_busy_workers() as (running, _, ended):
+            running.kill()
+            ended()
 
 
 if __name__ == "__main__":

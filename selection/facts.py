@@ -1,0 +1,87 @@
+"""Find a fact that names its turn, {"turn": id, "text": text}, in a request.
+
+It is in the request where one of these holds:
+
+1. the request holds whole a message of that turn that contains the text; where other turns sent have a message of the
+   same words, every copy has to be there, since one alone does not say whose it is
+2. the notes hold whole a note of that turn that contains the text. Notes are made again from the history: text inside
+   a turn, a note or the question that looks like a note is none
+3. the text stands in any text of the request, the instructions and the question aside, and no other turn of the
+   history has it: what a selector words anew counts where nobody else can have said it
+
+Needs no tokenizer: selection/cases.py looks before a run whether the template writes each fact.
+"""
+
+import re
+from html import unescape
+
+import strategies
+from strategies import NOTES_HEADER, note_lines, render, turn_messages
+
+from selection.cases import holders, turn_numbers
+
+BLOCK = re.compile(rf"{re.escape(NOTES_HEADER)}\n<notes>\n(.*)\n</notes>\n\nQuestion: ", re.DOTALL)
+MARK = re.compile(r"^- \[turn \d+, (?:user|assistant|tool)\] ", re.MULTILINE)
+
+
+def turn_fact_sent(fact, case, selected):
+    """Whether the request of a selection holds a fact of the form {"turn", "text"}."""
+    history, text = case["history"], fact["text"]
+    number = turn_numbers(history)[fact["turn"]]
+    if holders(history, text) == [number]:
+        return any(text in said for said in said_texts(case, selected))
+    return (message_sent(number, text, case, selected)
+            or any(turn == number and text in note_text(line) for turn, line in notes_sent(case, selected)))
+
+
+def said_texts(case, selected):
+    """The texts of a request without its instructions, its question and what frames the notes."""
+    for message in selected["messages"][:-1]:
+        content = message.get("content") or ""
+        yield content.replace(case["instructions"], "", 1) if message["role"] == "system" else content
+    before, _, after = selected["messages"][-1]["content"].rpartition(case["current"])
+    block = BLOCK.fullmatch(before)
+    yield unescape(MARK.sub("", block[1])) if block else before
+    yield after
+
+
+def message_sent(number, text, case, selected):
+    """Whether the request holds whole a message of this turn that contains the text, every copy of it that may be sent.
+
+    Assistant texts that stand side by side may have been joined by an empty line, a session's date may stand elsewhere.
+    """
+    history = case["history"]
+    turns = selected["turns"] if number in selected["turns"] else range(len(history))
+    every = [message for turn in turns for message in turn_messages(history[turn])]
+    date = f"[{history[number].get('date')}] "
+    return any(copies(content, message["role"], selected["messages"][:-1]) >= copies(content, message["role"], every)
+               for message in turn_messages(history[number])
+               if text in message["content"] and (content := message["content"].removeprefix(date)))
+
+
+def copies(content, role, messages):
+    """How often a content stands in messages of a role, alone or as whole paragraphs, with or without "[date] "."""
+    paragraphs = re.compile(rf"(?:\A|(?<=\n\n))(?=(?:\[[^\]\n]*\] )?{re.escape(content)}(?:\n\n|\Z))")
+    return sum(len(paragraphs.findall(message.get("content") or "")) for message in messages if message["role"] == role)
+
+
+def notes_sent(case, selected):
+    """[(turn number from 0, note), ...] of a request in order, made again from the history.
+
+    Where the notes are not the last ones of the turns left out (another rule's), a note counts that stands whole in the
+    block and in no other note of it.
+    """
+    content = selected["messages"][-1]["content"]
+    by_turn = enumerate(note_lines(case["history"], strategies.CUES))
+    every = [(number, line) for number, lines in by_turn for line in lines]
+    kept = [note for note in every if note[0] not in selected["turns"]][-selected["notes"] or len(every) :]
+    if content == render(case, [], [line for _, line in kept])[-1]["content"]:
+        return kept
+    block = BLOCK.fullmatch(content.rpartition(case["current"])[0])
+    whole = [(number, line) for number, line in every if block and f"\n{line}\n" in f"\n{block[1]}\n"]
+    return [note for note in whole if not any(note[1] in line for _, line in whole if line != note[1])]
+
+
+def note_text(line):
+    """The sentence of a note: note_text("- [turn 1, user] a &lt; b") -> "a < b"."""
+    return unescape(line.partition("] ")[2])
