@@ -83,6 +83,8 @@ def choose(messages, budget, strategy=DEFAULT, tools=None, count=None, fill=True
     front, groups, aside, unknown = group_messages(messages)
     if not groups:
         raise MessageError("no user message: there is no question to choose for")
+    if allowance < 0:
+        raise InputError(f"an allowance of {allowance} tokens; give a whole number from 0")
     history, places, left_out = read_past(messages, groups[:-1], aside | unknown, count)
     head, current, tail, uncounted = read_kept(messages, front, groups[-1], aside | unknown, count)
     room = budget - (allowance if uncounted else 0)

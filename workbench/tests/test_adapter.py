@@ -199,8 +199,9 @@ class Ordinary(unittest.TestCase):
                 tight = choose(messages, got["tokens"] - 20, count=Knows(), allowance=300)
                 self.assertEqual(tight["messages"][-len(turn):], turn)
                 self.assertLess(len(tight["messages"]), len(messages))
-                with self.assertRaises(BudgetError):
-                    choose(messages, 300, count=Knows(), allowance=300)
+                for wrong, budget, allowance in ((BudgetError, 300, 300), (InputError, 300, -300)):
+                    with self.assertRaises(wrong):
+                        choose(messages, budget, count=Knows(), allowance=allowance)
 
     def test_notes_beside_a_picture_replace_it(self):
         long = [*PAST[:6], {"role": "assistant", "content": "word " * 500}, *ODD["a picture"]]
