@@ -29,7 +29,7 @@ from tokens.manifest import MANIFEST
 from workbench.chat_log import import_chat, read_log
 from workbench.import_cases import case_set, check_some, that_fit
 
-RULES = "recent,relevant,notes,hybrid,near"
+RULES = "recent,relevant,notes,hybrid,near,near-messages"
 COUNTED = ("requests", "failed", "turns", "turns_sent", "tokens", "cached_tokens")
 NO_LIMIT = 10 ** 9  # tokens: whether a question fits is told by budget
 Q1, Q2 = {"role": "user", "content": "Q1"}, {"role": "user", "content": "Q2"}
