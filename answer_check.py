@@ -29,7 +29,7 @@ from answers.keys import check_covered, read_keys
 from answers.recording import read_recording, same_as_recorded
 from answers.reply import incomplete_kind
 from base.command import dump, file_hash, make_parser, read_json, run_command
-from base.shown import figures
+from base.shown import figures, written_out
 
 HERE = Path(__file__).parent
 RECORDING = HERE / "answer-result.json"
@@ -118,7 +118,7 @@ def table(summary):
 def tell(result, *lines):
     """The result on standard output, lines for a person on standard error; exit status 0."""
     sys.stdout.write(dump(result))
-    print(*lines, sep="\n", file=sys.stderr)
+    print(*map(written_out, lines), sep="\n", file=sys.stderr)
     return 0
 
 

@@ -65,9 +65,7 @@ class AnswerModel(Server):
         """{"version", "digest"} as the server gives them now, or ServerError for another build than the pinned one."""
         version = check_version(get_json(f"{self.url}/api/version").get("version"), self.url)
         tag, wanted = self.model["ollama_tag"], bare_digest(self.model.get("ollama_digest"))
-        entry = find_build(get_json(f"{self.url}/api/tags"), tag, self.url)
-        if entry is None:
-            raise ServerError(f"{self.url} has no model {tag}, pinned as {wanted}; run `ollama pull {tag}`")
+        entry = find_build(get_json(f"{self.url}/api/tags"), tag, self.url, f", pinned as {wanted}")
         if entry.get("digest") != wanted:
             raise ServerError(f"{self.url}: {tag} is the build {entry.get('digest')}, and {wanted} is pinned; run"
                               f" `ollama pull {tag}`, or pin the one that is there: `python answer_model.py pin {tag}`")

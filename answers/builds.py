@@ -16,21 +16,18 @@ PARAMETERS = frozenset("temperature top_k top_p min_p repeat_penalty presence_pe
 
 def bare_digest(digest):
     """64 lower-case hexadecimal digits; a prefix sha256: and capitals are taken from a block, never from a server."""
-    found = str(digest).lower().removeprefix("sha256:")
-    if not re.fullmatch(r"[0-9a-f]{64}", found):
-        raise InputError(
-            f"model block: digest {digest!r} is not 64 hexadecimal digits; `answer_model.py pin` prints one")
-    return found
+    bare = str(digest).lower().removeprefix("sha256:")
+    if not re.fullmatch(r"[0-9a-f]{64}", bare):
+        raise InputError(f"model block: digest {digest!r} is not 64 hexadecimal digits; answer_model.py pin prints one")
+    return bare
 
 
 def field(value, name, kind, where):
     """A field of a server's reply, `kind()` where it is left out or null, or ServerError where it is something else."""
-    found = value.get(name)
-    if found is None:
-        return kind()
-    if not isinstance(found, kind):
-        raise ServerError(f"{where}: {name} is {found!r:.60} and no {kind.__name__}; is this the address of an Ollama?")
-    return found
+    part = kind() if value.get(name) is None else value[name]
+    if not isinstance(part, kind):
+        raise ServerError(f"{where}: {name} is {part!r:.60} and no {kind.__name__}; is this the address of an Ollama?")
+    return part
 
 
 def check_version(version, url):
@@ -50,8 +47,8 @@ def full_name(name):
     return name if ":" in name.rpartition("/")[2] else f"{name}:latest"
 
 
-def find_build(tags, tag, url):
-    """The entry of /api/tags for a tag, or None; ServerError for a cloud model, which nothing pins."""
+def find_build(tags, tag, url, pinned=""):
+    """The entry of /api/tags for a tag; ServerError where there is none, or a cloud model, which nothing pins."""
     if re.search(r"[:-]cloud$", tag.lower()):
         raise ServerError(f"{url}: {tag} is a cloud model and cannot be pinned; use a local build")
     if not isinstance(tags.get("models"), list):
@@ -62,7 +59,7 @@ def find_build(tags, tag, url):
                 raise ServerError(
                     f"{url}: {tag} is answered by {entry.get('remote_host')} and cannot be pinned; use a local build")
             return entry
-    return None
+    raise ServerError(f"{url} has no model {tag}{pinned}; run `ollama pull {tag}`, or see `ollama list`")
 
 
 def check_shown(shown, renderer, where):
@@ -96,8 +93,6 @@ def check_shown(shown, renderer, where):
 def pinned_block(url, tag):
     """What a model block says of the build that a server has under a tag; what the server does not say is null."""
     entry = find_build(get_json(f"{url}/api/tags"), tag, url)
-    if entry is None:
-        raise ServerError(f"{url} has no model {tag}; run `ollama pull {tag}`, or `ollama list` to see what is there")
     version = check_version(get_json(f"{url}/api/version").get("version"), url)
     shown = get_json(f"{url}/api/show", {"model": tag}, missing={})
     facts = check_shown(shown, None, f"{url}: {tag}")

@@ -1,11 +1,7 @@
 """Speak HTTP to a model's server: addresses, proxies, time-outs, sizes, and which faults are worth another try.
 
 No redirect is followed, no proxy stands before a loopback address, a body is read to MAX_BODY and no further, and what
-comes back is strict UTF-8 JSON or a named fault. Does not know what any request means.
-
-ServerError   the server cannot be used as it is: asking again will not help
-Unavailable   no answer this time (time-out, refused connection, 429, 500, 503 and their like): asking again may help
-BrokenReply   a reply came with status 200 and is no answer; `kind` names how, `raw` is what came
+comes back is strict UTF-8 JSON or a named fault.
 """
 
 import contextlib
@@ -32,7 +28,7 @@ class ServerError(InputError):
 
 
 class Unavailable(ServerError):
-    """The server gave no answer this time; another try may succeed."""
+    """No answer this time (time-out, refused connection, 429, 500, 503 and their like); another try may succeed."""
 
 
 class BrokenReply(ValueError):
@@ -88,9 +84,9 @@ def exchange(method, url, body=None, first_s=LOOK_S, idle_s=LOOK_S, total_s=LOOK
     connection to the last trailer. Unavailable where no status came at all or time ran out.
     """
     import requests  # here, since grading needs no network
-    from urllib3.exceptions import HTTPError
+    from urllib3.exceptions import HTTPError, ReadTimeoutError
 
-    sockets, end = [], time.monotonic() + total_s
+    sockets, data, status, fault, problem, end = [], bytearray(), None, None, None, time.monotonic() + total_s
     timer = threading.Timer(total_s, hang_up, [sockets])
     timer.daemon = True
     timer.start()
@@ -104,24 +100,27 @@ def exchange(method, url, body=None, first_s=LOOK_S, idle_s=LOOK_S, total_s=LOOK
             options = {"json": body, "stream": True, "allow_redirects": False, "timeout": (CONNECT_S, first_s)}
             with session.request(method, url, **options) as reply:
                 sockets[-1].settimeout(idle_s)  # requests has one limit, and the first part waits for a model's load
-                data, fault = read_body(reply)
-                problem = None
-    except requests.exceptions.Timeout:
+                status = reply.status_code
+                while part := reply.raw.read1(16384, decode_content=False):  # what came before a break is kept
+                    data += part
+                    if len(data) > MAX_BODY:
+                        fault = "too_large"
+                        break
+    except (requests.exceptions.Timeout, ReadTimeoutError):
         problem = Unavailable(f"{url}: no reply in time; is the server busy or the address wrong?")
     except requests.exceptions.ConnectionError:
         problem = Unavailable(f"{url}: cannot connect, or the connection broke; start the server or name another with"
                               " --host")
-    except TimeoutError:
-        problem = Unavailable(f"{url}: the reply stalled; is the server busy?")
     except (OSError, HTTPError, ValueError) as error:  # requests' own are OSErrors; ValueError: a head that is no text
-        problem = ServerError(f"{url}: {type(error).__name__}; check the address")
+        fault = "stopped_stream"
+        problem = None if status else ServerError(f"{url}: {type(error).__name__}; check the address")
     finally:
         timer.cancel()
     if time.monotonic() > end:
         problem = Unavailable(f"{url}: the reply took too long in all; is the machine overloaded?")
     if problem:
         raise problem
-    return reply.status_code, data, fault
+    return status, bytes(data[:MAX_BODY]), fault
 
 
 def adapter(sockets):
@@ -155,26 +154,6 @@ def hang_up(sockets):
     for found in sockets:
         with contextlib.suppress(OSError):  # closed, or taken over by TLS
             socket.socket.shutdown(found, socket.SHUT_RDWR)
-
-
-def read_body(reply):
-    """(bytes, None, "stopped_stream" or "too_large") of a reply whose head is there.
-
-    By read1, which hands over what is there: what came before a break is kept to the byte.
-    """
-    from urllib3.exceptions import HTTPError, ReadTimeoutError
-
-    data = bytearray()
-    try:
-        while part := reply.raw.read1(16384, decode_content=False):
-            data += part
-            if len(data) > MAX_BODY:
-                return bytes(data[:MAX_BODY]), "too_large"
-    except ReadTimeoutError:
-        raise TimeoutError from None
-    except HTTPError:
-        return bytes(data), "stopped_stream"
-    return bytes(data), None
 
 
 def get_json(url, body=None, missing=None):

@@ -189,5 +189,5 @@ def tell(tasks, journal):
     print(f"{len(kinds)} of {len(tasks)} answers are in {journal.path}{more}", file=sys.stderr)
     for title, names in (("incomplete, not graded", "incomplete"), ("replies set aside in the journal", "set_aside")):
         for name, number in counts[names].items():
-            print(f"{title}: {name} {number}", file=sys.stderr)
+            print(f"{title}: {one_line(name)} {number}", file=sys.stderr)
     return counts

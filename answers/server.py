@@ -54,8 +54,8 @@ class Server:
         Time-outs, refused connections and 429, 500, 503 are tried again after waits, then raise Unavailable.
         BrokenReply for a reply that is no answer; ServerChanged where the server is not the one that was verified.
         """
-        return self.ask(
-            self.body(messages, tools, num_ctx=num_ctx, num_predict=num_predict, seed=seed, options=options))
+        sizes = {"num_ctx": num_ctx, "num_predict": num_predict, "seed": seed}
+        return self.ask(self.body(messages, tools, **sizes, options=options))
 
     def ask(self, body):
         """The answer to one exact request, the server's identity checked before and after it."""
@@ -66,18 +66,17 @@ class Server:
 
         broken = None
         try:
-            entry = patient(attempt, self.wait)
-            came = {"entry": entry}
+            came = {"entry": patient(attempt, self.wait)}
         except BrokenReply as error:
             broken, came = error, {"raw": error.raw}
         try:
             patient(lambda: self.check_unchanged(came), self.wait)
         except Unavailable as error:
-            raise ServerChanged(
-                f"{error}; a reply came before, and what gave it is not known", came, "unconfirmed") from None
+            problem = f"{error}; a reply came before, and what gave it is not known"
+            raise ServerChanged(problem, came, "unconfirmed") from None
         if broken:
             raise broken
-        return entry
+        return came["entry"]
 
     def ask_whole(self, body, seed, tokens, where, aside=lambda why, **came: None):
         """An entry for one exact request, its prompt as long as we count it; every question to a model goes this way.
@@ -116,14 +115,9 @@ class Server:
                 raise
             raise ServerChanged(f"the server changed during the run: {error}", came) from None
         if now != self.identity:
-            raise ServerChanged(f"{self.url} changed during the run from {describe(self.identity)} to {describe(now)};"
-                                " go back to the first, or start again to ask everything anew",
-                                came)
-
-
-def describe(identity):
-    """An identity for a person."""
-    return f"version {identity['version']}, build {identity['digest']}"
+            before, after = (f"version {one['version']}, build {one['digest']}" for one in (self.identity, now))
+            raise ServerChanged(f"{self.url} changed during the run from {before} to {after}; go back to the first, or"
+                                " start again to ask everything anew", came)
 
 
 def sampler_options(pinned, overrides=None):

@@ -31,14 +31,9 @@ PLANTED = ("specific", "vague")
 REPEATS = 10
 
 
-def is_text(value):
-    """Whether a value is a text that says something."""
-    return isinstance(value, str) and value.strip() != ""
-
-
-ITEM = {**dict.fromkeys(("id", "probe", "expect", "context"), is_text), "label": lambda label: label in JUDGED,
-        "planted?": lambda kind: kind in PLANTED}
-SET = {"labelled_by": is_text, "items": lambda items: isinstance(items, list) and items != []}
+ITEM = {**dict.fromkeys(("id", "probe", "expect", "context"), lambda text: isinstance(text, str) and text.strip()),
+        "label": lambda label: label in JUDGED, "planted?": lambda kind: kind in PLANTED}
+SET = {"labelled_by": str, "items": lambda items: isinstance(items, list) and items != []}
 KEPT = {"run": str, "question": [(str, int)], "verdict": lambda verdict: verdict in (*JUDGED, "unjudged")}
 
 
@@ -69,10 +64,9 @@ def questions(items, repeats):
 def pairs(items):
     """Each item with the next one that asks something else: two contexts that make one record in either order."""
     for place, item in enumerate(items):
-        later = [*items[place + 1 :], *items[:place]]
-        other = next((one for one in later if one["probe"] != item["probe"]), None)
-        if other:
-            yield item, other
+        others = [other for other in [*items[place + 1 :], *items[:place]] if other["probe"] != item["probe"]]
+        if others:
+            yield item, others[0]
 
 
 def ask_all(judge, items, repeats, known=(), keep=lambda key, verdict: None):
@@ -92,25 +86,27 @@ def make_card(identity, labels, verdicts, repeats):
     """The card from all verdicts."""
     items = labels["items"]
     first = {item["id"]: verdicts["repeat", item["id"], 0] for item in items}
-    read = [item for item in items if first[item["id"]] != "unjudged"]
-    judged, wanted = [first[item["id"]] for item in read], [item["label"] for item in read]
+    both = [(item["label"], first[item["id"]], item.get("planted")) for item in items]
+    read = [(label, verdict, planted) for label, verdict, planted in both if verdict != "unjudged"]
+    try:
+        kappa_or_none = kappa([verdict for _, verdict, _ in read], [label for label, _, _ in read])
+    except ValueError:  # undefined: no verdicts, or one label throughout
+        kappa_or_none = None
     repeated = [[verdicts["repeat", item["id"], n] for n in range(repeats)] for item in items]
     orders = [[verdicts["order", item["id"], n] for n in range(2)] for item, _ in pairs(items)]
+    planted = {kind: [verdict for _, verdict, planted in read if planted == kind] for kind in PLANTED}
     return {
         "judge": identity,
         "labels": {"labelled_by": labels["labelled_by"], "items": len(items), "sha256": sha256(dump(labels))},
-        "agreement": {"right": sum(a == b for a, b in zip(judged, wanted)), "judged": len(read),
+        "agreement": {"right": sum(label == verdict for label, verdict, _ in read), "judged": len(read),
                       "unjudged": len(items) - len(read)},
-        "kappa": kappa_or_none(judged, wanted),
-        "confusion": {label: {verdict: sum(item["label"] == label and first[item["id"]] == verdict for item in items)
-                              for verdict in JUDGED}
+        "kappa": kappa_or_none,
+        "confusion": {label: {verdict: sum(one[:2] == (label, verdict) for one in both) for verdict in JUDGED}
                       for label in JUDGED},
         "repeats": {"times": repeats, "items": len(items), **flips(repeated)},
         "order": {"pairs": len(orders), **flips(orders)},
-        "planted": {
-            kind: {"judged": sum(item.get("planted") == kind for item in read),
-                   "accepted": sum(item.get("planted") == kind and first[item["id"]] == "supported" for item in read)}
-            for kind in PLANTED}}
+        "planted": {kind: {"judged": len(found), "accepted": found.count("supported")}
+                    for kind, found in planted.items()}}
 
 
 def flips(groups):
@@ -118,17 +114,9 @@ def flips(groups):
 
     flips([["absent", "absent"], ["absent", "supported"], ["absent", "unjudged"]]) -> {"compared": 2, "flipped": 1}
     """
-    read = [[one for one in group if one != "unjudged"] for group in groups]
+    read = [[verdict for verdict in group if verdict != "unjudged"] for group in groups]
     compared = [group for group in read if len(group) > 1]
     return {"compared": len(compared), "flipped": sum(len(set(group)) > 1 for group in compared)}
-
-
-def kappa_or_none(judged, wanted):
-    """Cohen's kappa, or None where it is undefined: no verdicts, or one label throughout."""
-    try:
-        return kappa(judged, wanted)
-    except ValueError:
-        return None
 
 
 def kept_answers(path, run):

@@ -19,7 +19,7 @@ from answers.reply import THINKING
 from base.command import InputError, read_json, sha256
 from base.lines import append_line, read_lines
 from base.own_code import call_own, code_hash, load_function
-from base.shapes import NONE, misfit
+from base.shapes import NONE, Only, misfit
 from base.shown import one_line
 from compaction.fixtures.items import JUDGED, question_key
 from compaction.judge.human import human_judge
@@ -47,8 +47,8 @@ OUTPUT = ('One JSON object and nothing else: {"answer": "' + FORM + '", "verdict
 SCHEMA = {"answer": {"type": str, "required": True}, "verdict": {"type": str, "required": True, "one_of": list(JUDGED)}}
 ATTEMPTS = 3
 ANSWER_TOKENS = 256
-LINE = {"key": lambda key: isinstance(key, str) and len(key) == 64, "judge": object, "answer": object,
-        "verdict": lambda verdict: verdict is None or verdict in JUDGED, "problems": list}  # of a recorded verdict
+LINE = Only({"key": lambda key: isinstance(key, str) and len(key) == 64, "judge": object, "answer": object,
+             "verdict": lambda verdict: verdict is None or verdict in JUDGED, "problems": list})  # a recorded verdict
 CARD = {"judge": object, "kappa": (float, NONE), "agreement": {"right": int, "judged": int, "unjudged": int}}
 
 
@@ -195,10 +195,7 @@ def read_verdicts(path):
     """
     lines = read_lines(path)
     for number, line in lines:
-        problem = misfit(line, LINE, "it")
-        if not problem and set(line) > set(LINE):
-            problem = f"it has the field {min(set(line) - set(LINE))!r}"
-        if problem:
+        if problem := misfit(line, LINE, "it"):
             raise InputError(f"{path}: line {number}: {problem}, so no recorded verdict; remove or correct it")
     return [line for _, line in lines]
 

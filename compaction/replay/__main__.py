@@ -17,7 +17,7 @@ from pathlib import Path
 
 from base.command import InputError, dump, make_parser, progress, run_command
 from base.own_code import call_own, code_hash, load_function
-from base.shown import one_line
+from base.shown import written_out
 from base.stats import mcnemar
 from compaction.check import refuse_control_tokens, refuse_too_few
 from compaction.fixtures.form import load_fixtures
@@ -95,7 +95,7 @@ def counted(outcomes):
 def table(report):
     """The result for a person."""
     summary = report["summary"]
-    lines = [f"{one_line(report['compactor']['name'], 60)}: {len(report['rows'])} conversations; references: "
+    lines = [f"{report['compactor']['name']}: {len(report['rows'])} conversations; references: "
              f"{summary['references']['run']} run, {summary['references']['accepted_trace']} from the accepted trace"]
     if summary["failed"]:
         lines.append(f"{summary['failed']} conversations did not fit the window after compaction: unknown, not run")
@@ -107,7 +107,7 @@ def table(report):
         lines.append(f"judge: {judge_quality(report['judge']['card'])}")
     lines.append(f"tool calls differ in {summary['calls_differ']} conversations")
     return "\n".join(lines + [
-        f"read {one_line(row['conversation_id'])}: lost {', '.join(row['lost']) or 'none'}; gained "
+        f"read {row['conversation_id']}: lost {', '.join(row['lost']) or 'none'}; gained "
         f"{', '.join(row['gained']) or 'none'}" for row in summary["to_read"]])
 
 
@@ -168,7 +168,7 @@ def main(argv=None):
               "keep_share": args.keep_share, "window": window, "steps": args.steps, "counter": counter.profile(),
               "fixtures": {"conversations": len(fixtures), "sha256": fixtures_hash(fixtures)},
               "summary": summarize(rows), "rows": rows}
-    print(table(report), file=sys.stderr)
+    print(written_out(table(report)), file=sys.stderr)
     sys.stdout.write(dump(report))
 
 
