@@ -57,20 +57,29 @@ def import_chat(values, every=False):
 
 
 def conversations(values, losses):
-    """{name: messages} of each conversation, in the order in which they begin; what is none goes to `losses`."""
-    found = {}
+    """{name: messages} of each conversation, in the order in which they begin; what is none goes to `losses`.
+
+    A conversation that stands there again with more messages behind the same ones has grown: its longest state counts.
+    """
+    known = {}
     for number, (place, value) in enumerate(values, 1):
         value = {"messages": value} if isinstance(value, list) else value
-        whole = isinstance(value, dict) and isinstance(value.get("messages"), list)
-        name = one_line(value.get("id", f"conversation-{number}")) if whole else None
-        if whole and name not in found:
-            found[name] = value["messages"]
-        elif isinstance(value, dict) and "role" in value and not whole:
-            found.setdefault(one_line(value.get("conversation_id", "conversation-1")), []).append(value)
+        messages = value.get("messages") if isinstance(value, dict) else None
+        if isinstance(messages, list):
+            name = one_line(value.get("id", f"conversation-{number}"))
+            before = known.setdefault(name, messages)
+            if before is messages:
+                continue
+            detail = f"a second conversation {name!r}"
+            if messages[: len(before)] == before:
+                known[name], detail = messages, f"conversation {name!r} has grown: its earlier state is not used"
+        elif isinstance(value, dict) and "role" in value:
+            known.setdefault(one_line(value.get("conversation_id", "conversation-1")), []).append(value)
+            continue
         else:
-            detail = f"a second conversation {name!r}" if whole else "neither a conversation nor a message"
-            losses.append({"what": "value left out", "where": place, "detail": detail})
-    return found
+            detail = "neither a conversation nor a message"
+        losses.append({"what": "value left out", "where": place, "detail": detail})
+    return known
 
 
 def group_messages(messages):

@@ -200,6 +200,12 @@ class ChatLogs(unittest.TestCase):
             self.assertEqual(self.imported(raw=json.dumps(value, indent=1).encode())[1], lines)
         self.assertEqual(len(json.loads(self.imported(CHAT, CHAT)[1])["cases"]), 2)
 
+    def test_of_a_conversation_that_was_logged_at_every_turn_the_first_state_is_taken(self):
+        states = [{"id": "a", "messages": CHAT[:size]} for size in (2, 6, 9)]
+        status, out, err = self.imported(*states, {"id": "a", "messages": CHAT[:3]})
+        self.assertEqual((status, json.loads(out)["cases"][0]["current"]), (0, "What was wrong?"))
+        self.assertIn("3 times value left out:", err)
+
     def test_single_messages_are_grouped_by_conversation(self):
         lines = [{**message, "conversation_id": name} for message in CHAT for name in ("a", "b")]
         status, out, _ = self.imported(*lines)
