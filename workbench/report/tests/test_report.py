@@ -1,12 +1,15 @@
 """What the page could get wrong: text that becomes markup, a request that was never sent."""
 
 import json
+import os
 import re
 import tempfile
 import unittest
 from pathlib import Path
+from unittest.mock import patch
 
-from base.command import read_json
+from base.command import file_hash, read_json
+from tokens.manifest import MANIFEST, folder
 from workbench.compare import compare
 from workbench.report.tests.made import NASTY, REPLAY, ROOT, SIGNALS, SURVEY, Tags, evaluation, made, run, sweep
 from workbench.report.view import chosen_cases, evaluation_section
@@ -190,6 +193,24 @@ class RecordedReport(unittest.TestCase):
                 one["case"] for rows in read_json(ROOT / "evaluation-result.json")["cases"].values() for one in rows
         }:
             self.assertIn(f"<h4>{name}", out)
+
+    @unittest.skipUnless((folder() / "tokenizer.json").exists(), "the tokenizer is not prepared: python prepare.py")
+    def test_a_report_of_another_models_result_opens_its_cells_by_its_manifest(self):
+        with tempfile.TemporaryDirectory() as place:
+            os.symlink(folder().resolve(), Path(place) / "other")
+            other, path = Path(place) / "other.json", Path(place) / "result.json"
+            other.write_text(MANIFEST.read_text(encoding="utf-8") + "\n", encoding="utf-8")
+            report = {**read_json(ROOT / "evaluation-result.json"), "tokenizer_manifest_sha256": file_hash(other)}
+            path.write_text(json.dumps(report), encoding="utf-8")
+            options = ["--cases", ROOT / "cases.json", "--only", "held-buried"]
+            with patch.dict(os.environ, {"LAB_TOKENIZER": place}):
+                opened = run(path, *options, "--tokenizer", other)[1]
+            self.assertIn("notes and question", opened)  # a request with notes is shown only where its cost is checked
+            closed = run(path, *options)[1]
+            self.assertNotIn("notes and question", closed)
+            self.assertIn("--tokenizer MANIFEST names the model", closed)
+            status, out, err = run(path, "--tokenizer", Path(place) / "gone.json")
+            self.assertEqual((status, out, len(err.splitlines())), (2, "", 1))
 
 
 if __name__ == "__main__":
