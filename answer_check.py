@@ -159,7 +159,7 @@ def run_record(args):
     record.tell_server(model)
     with open_journal(args.out) as journal:
         tasks = record.tasks_for(plan, model)
-        wanted = record.tasks_for(chosen, model)
+        wanted = [task for task in tasks if task["planned"] in chosen]
         try:
             asked = record.ask_all(wanted, model, journal, args.jobs)
         finally:
@@ -177,14 +177,14 @@ def lab_requests(cases_path, manifest_path):
     """(plan, what identifies it): the requests of the lab's strategies for a case set, counted by its tokenizer."""
     import strategies
     from answers.record import plan_requests
-    from selection.cases import check_requests, load_cases
+    from selection.cases import check_requests, read_set
     from tokenizer import counter
     from tokens.manifest import MANIFEST
 
     manifest_path = manifest_path or MANIFEST
-    cases, count = load_cases(cases_path), counter(manifest_path)
+    (cases, digest), count = read_set(cases_path), counter(manifest_path)
     check_requests(cases, count, cases_path)
-    sources = {"case_set_sha256": file_hash(cases_path), "strategies_sha256": file_hash(strategies.__file__),
+    sources = {"case_set_sha256": digest, "strategies_sha256": file_hash(strategies.__file__),
                "tokenizer_manifest_sha256": file_hash(manifest_path), "counter": count.profile()}
     return plan_requests(cases, strategies.STRATEGIES, count), sources
 

@@ -80,8 +80,7 @@ class Server(ThreadingHTTPServer):
 class Handler(BaseHTTPRequestHandler):
     """One connection to the double."""
 
-    protocol_version = "HTTP/1.1"
-    double = None
+    protocol_version, double = "HTTP/1.1", None
 
     def log_message(self, *_):
         pass
@@ -94,20 +93,18 @@ class Handler(BaseHTTPRequestHandler):
             "/api/ps": {"models": [{"name": name, "context_length": double.context_length} for name in double.loaded]}}
         if double.down:
             self.json(503, {"error": "server busy"})
-        elif self.path == "/":
-            self.whole(200, b"Ollama is running", "text/plain")
         elif self.path in bodies:
             self.json(200, bodies[self.path])
         else:
-            self.whole(404, b"404 page not found", "text/plain")
+            root = self.path == "/"
+            self.whole(200 if root else 404, b"Ollama is running" if root else b"404 page not found", "text/plain")
 
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.note(body)
-        known = str(body.get("model", "")).lower().removeprefix("library/") == self.double.tag
         if self.path not in ("/api/show", "/api/chat"):
             self.whole(404, b"404 page not found", "text/plain")
-        elif not known:
+        elif str(body.get("model", "")).lower().removeprefix("library/") != self.double.tag:
             self.json(404, {"error": f"model '{body.get('model')}' not found"})
         elif self.path == "/api/show":
             self.json(200, self.double.shown)
@@ -124,22 +121,30 @@ class Handler(BaseHTTPRequestHandler):
 
     def chat(self, body):
         """Answer one chat request, or fail in the way that was asked for."""
-        double, options = self.double, body.get("options", {})
-        fault = double.fault(self.number, body)
+        fault = self.double.fault(self.number, body)
         assert fault is None or fault in FAULTS, fault
-        double.before_reply(self.number, "asked")
-        if any(isinstance(value, str) for name, value in options.items() if name != "stop"):
-            return self.json(500, {"error": "option must be of type integer"})
-        if not body.get("messages"):
-            return self.json(200, {"model": body["model"], "done": True, "done_reason": "load"})
-        if self.fail_before(fault):
-            return None
-        self.stream(*self.reply(body, fault), fault)
-        return None
+        self.double.before_reply(self.number, "asked")
+        if any(isinstance(value, str) for name, value in body.get("options", {}).items() if name != "stop"):
+            self.json(500, {"error": "option must be of type integer"})
+        elif not body.get("messages"):
+            self.json(200, {"model": body["model"], "done": True, "done_reason": "load"})
+        elif fault in STATUSES:
+            self.json(STATUSES[fault], {"error": f"the double was told to say {fault}"})
+        elif fault in ("refused", "hang"):
+            if fault == "hang":
+                self.double.release.wait(30)
+            self.drop()
+        elif fault == "error_200":
+            self.json(200, {"error": "model runner has unexpectedly stopped"})
+        elif fault == "html":
+            self.whole(200, b"<html>Log in</html>", "text/html")
+        elif fault == "redirect":
+            self.whole(302, b"", "text/html", ("Location", f"http://{self.double.host}/elsewhere"))
+        else:
+            self.stream(*self.reply(body, fault), fault)
 
     def stream(self, parts, last, fault):
         """Send the parts of a reply and its last line, each as a chunk, or break off where a fault says so."""
-        double = self.double
         self.send_response(200)
         self.send_header("Content-Type", "application/x-ndjson")
         self.send_header("Transfer-Encoding", "chunked")
@@ -150,69 +155,35 @@ class Handler(BaseHTTPRequestHandler):
             if not self.chunk(json.dumps({"model": last["model"], "done": False, **part}).encode()):
                 return
             if place == 0:
-                double.before_reply(self.number, "half")
+                self.double.before_reply(self.number, "half")
                 if self.fail_amid(fault):
                     return
-        self.change(fault)
+        double = self.double  # which becomes another server while an answer is under way
+        double.version = "0.33.0" if fault == "change_version" else double.version
+        double.digest = "f" * 64 if fault == "change_digest" else double.digest
+        double.tag = "away:latest" if fault == "gone" else double.tag
+        double.down = fault == "down"
         for line in [last] * (2 if fault == "two_last" else 1):
             self.chunk(json.dumps(line).encode().replace(b'"nan"', b"NaN"))
         self.wfile.write(b"0\r\n\r\n")
         double.before_reply(self.number, "said")
 
-    def change(self, fault):
-        """Become another server while an answer is under way."""
-        double = self.double
-        if fault == "change_version":
-            double.version = "0.33.0"
-        if fault == "change_digest":
-            double.digest = "f" * 64
-        if fault == "gone":
-            double.tag = "away:latest"
-        double.down = fault == "down"
-
-    def fail_before(self, fault):
-        """Whether the reply was a fault without a stream."""
-        if fault in STATUSES:
-            self.json(STATUSES[fault], {"error": f"the double was told to say {fault}"})
-        elif fault == "refused":
-            self.drop()
-        elif fault == "hang":
-            self.double.release.wait(30)
-            self.drop()
-        elif fault == "error_200":
-            self.json(200, {"error": "model runner has unexpectedly stopped"})
-        elif fault == "html":
-            self.whole(200, b"<html>Log in</html>", "text/html")
-        elif fault == "redirect":
-            self.send_response(302)
-            self.send_header("Location", f"http://{self.double.host}/elsewhere")
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-        else:
-            return False
-        return True
-
     def fail_amid(self, fault):
         """Whether the stream was broken after its first part."""
-        if fault == "reset":
+        lines = {"stopped_stream": b"",  # ends in good order, without a last line: the repeat guard does so
+                 "error_line": b'{"error": "context canceled"}', "not_utf8": b'{"message": {"content": "\xff"}}'}
+        if fault in ("reset", "stall"):
+            if fault == "stall":
+                self.double.release.wait(5)
             self.drop()
-        elif fault == "stall":
-            self.double.release.wait(5)
-            self.drop()
-        elif fault == "stopped_stream":
-            self.wfile.write(b"0\r\n\r\n")  # ends in good order, without a last line: the repeat guard does so
         elif fault == "cut_line":
             self.wfile.write(b'40\r\n{"message": {"content": "half')
             self.close_connection = True
-        elif fault == "error_line":
-            self.chunk(b'{"error": "context canceled"}')
+        elif fault in lines:
+            if lines[fault]:
+                self.chunk(lines[fault])
             self.wfile.write(b"0\r\n\r\n")
-        elif fault == "not_utf8":
-            self.chunk(b'{"message": {"content": "\xff"}}')
-            self.wfile.write(b"0\r\n\r\n")
-        else:
-            return False
-        return True
+        return fault in ("reset", "stall", "cut_line", *lines)
 
     def reply(self, body, fault):
         """(parts of the stream, the last line) for one request."""
@@ -261,11 +232,11 @@ class Handler(BaseHTTPRequestHandler):
     def json(self, status, value):
         self.whole(status, json.dumps(value).encode(), "application/json")
 
-    def whole(self, status, data, kind):
+    def whole(self, status, data, kind, *headers):
         """One reply with a length."""
         self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(data)))
+        for name, value in (("Content-Type", kind), ("Content-Length", str(len(data))), *headers):
+            self.send_header(name, value)
         self.end_headers()
         self.wfile.write(data)
 

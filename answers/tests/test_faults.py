@@ -171,11 +171,7 @@ class Tries(Recording):
                 _, _, raised = self.ask(double)
                 self.assertIsInstance(raised, ServerError)
                 self.assertEqual((len(double.chats), self.waits), (1, []))
-
-    def test_a_redirect_is_not_followed(self):
-        double = self.double(fault=lambda number, body: "redirect")
-        self.ask(double)
-        self.assertNotIn("/elsewhere", [path for path, _ in double.requests])
+                self.assertNotIn("/elsewhere", [path for path, _ in double.requests])
 
     def test_no_server_is_one_line_with_the_address_and_nothing_is_written(self):
         double = OllamaDouble()

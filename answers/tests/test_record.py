@@ -104,6 +104,7 @@ class Whole(Recording):
         self.assertEqual((status, printed["answers"]), (0, 10))
         self.assertEqual(read_recording(self.out)["recorded"]["version"], "0.32.14?\x1b[2J\u202e")
         self.assertIn("also loaded there: \\x1b[2j\\u202eother?:latest", err)
+        self.assertIn("Ollama 0.32.14?\\x1b[2J\\u202e is not one of the versions", err)
         self.assertFalse({"\x1b", "\u202e"} & set(err))
 
     def test_recordings_in_a_row_lose_the_first(self):

@@ -112,18 +112,6 @@ class Refused(Recording):
             write_bytes(pipe, b"x")
         self.assertEqual((pipe.is_fifo(), list(self.out.parent.iterdir())), (True, [pipe]))
 
-    def test_other_models_that_are_loaded_are_told(self):
-        double = self.double()
-        double.loaded = [double.tag, "other:7b"]
-        _, _, err = self.command(double, "--only", "recent/held-latest")
-        self.assertIn("also loaded there: other:7b", err)
-
-    def test_a_version_that_nobody_checked_is_told(self):
-        double = self.double()
-        double.version = "0.34.1"
-        _, _, err = self.command(double, "--only", "recent/held-latest")
-        self.assertIn("Ollama 0.34.1 is not one of the versions", err)
-
     def test_too_little_context_for_request_and_answer(self):
         double = self.double()
         double.context_length = 64

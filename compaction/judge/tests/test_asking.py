@@ -226,33 +226,12 @@ class Keeping(unittest.TestCase):
         self.assertIsNone(read_verdicts(self.path)[0]["verdict"])
         self.assertIsNone(recorded_judge(None, self.path)(QUESTION)["verdict"])
 
-    def test_a_half_written_last_line_is_asked_again_and_loses_nothing_else(self):
-        self.write(self.line(), end='\n{"key": "ab')
-        self.assertEqual(len(read_verdicts(self.path)), 1)
-        self.assertIn('{"key": "ab', self.path.read_text())  # reading changes nothing
-        counting_judge.asked = 0
-        recorded_judge(f"{__name__}:counting_judge", self.path)(QUESTION | {"context": "new"})
-        self.assertEqual([line["verdict"] for line in read_verdicts(self.path)], ["supported", "absent"])
-
-    def test_a_whole_last_line_without_an_end_counts(self):
-        self.write(self.line(), end="")
-        self.assertEqual(len(read_verdicts(self.path)), 1)
-        counting_judge.asked = 0
-        recorded_judge(f"{__name__}:counting_judge", self.path)(QUESTION | {"context": "new"})
-        self.assertEqual(len(read_verdicts(self.path)), 2)
-
     def test_what_is_no_verdict_is_refused_with_its_line(self):
         for wrong in (self.line(verdict="yes"), {"key": "x"}, self.line() | {"key": "short"}, [1],
                       self.line() | {"more": 1}):
             with self.subTest(wrong), self.assertRaisesRegex(ValueError, "line 2"):
                 self.write(self.line(), wrong)
                 read_verdicts(self.path)
-
-    def test_a_place_that_cannot_be_written_is_one_line(self):
-        judge = recorded_judge(f"{__name__}:counting_judge", self.path / "nowhere.jsonl")
-        counting_judge.asked = 0
-        with self.assertRaisesRegex(ValueError, "nowhere.jsonl: cannot be written"):
-            judge(QUESTION)
 
     def test_what_a_judge_raises_keeps_its_traceback_and_says_for_which_probe(self):
         with self.assertRaises(ZeroDivisionError) as caught:
