@@ -80,7 +80,7 @@ def main(argv=None):
     if sides:
         report["comparison"] = comparison.compare(report["candidate"], report["incumbent"])
     print(table.render(report), file=sys.stderr)
-    tell_ci("compaction.check", ci_checks(report), args.junit)
+    tell_ci("compaction.check", ci_checks(report, args.require), args.junit)
     if args.record is not None:
         record(path, report, names)
     sys.stdout.write(dump(report))
@@ -155,19 +155,21 @@ def task_success(rate, runs, drop=None):
         raise InputError(str(error)) from None
 
 
-def ci_checks(report):
-    """What a CI system is told: a check for the answers, and one for each item that got worse, or was lost."""
-    group = "compaction.check"
-    checks = [{"name": "decision", "group": group, "message": table.decision(report),
-               "state": {0: "passed", 1: "failed", 3: "error"}[status(report, None)]}]
-    if "comparison" not in report:
-        gone = [(item, f"lost at compaction {lost_at(item)}") for item in report["candidate"]["items"] if lost_at(item)]
+def ci_checks(report, require):
+    """What a CI system is told: the decision, each gated row, and each item that got worse, or was lost."""
+    checks = [("decision", {0: "passed", 1: "failed", 3: "error"}[status(report, require)], table.decision(report))]
+    states = {"met": "passed", "not worse": "passed", "missed": "failed", "worse": "failed", "undecided": "error"}
+    if "comparison" in report:
+        checks += [(row["name"], states[row["change"]], row["change"]) for row in report["comparison"]["rows"]]
+        worse = [one for one in report["comparison"]["changed"] if one["candidate"] in ("absent", "contradicted")]
+        gone = [(one, f"{one['incumbent']} -> {one['candidate']} at compaction {one['compaction']}") for one in worse]
     else:
-        gone = [(one, f"{one['incumbent']} -> {one['candidate']} at compaction {one['compaction']}")
-                for one in report["comparison"]["changed"]
-                if one["candidate"] in ("absent", "contradicted")]
-    return checks + [{"name": item["item"], "group": group, "state": "failed", "message": f"{item['class']}: {told}"}
-                     for item, told in gone]
+        rows = [row for row in report["candidate"]["rows"] if row["gate"] is not None]
+        checks += [(row["name"], states[row["state"]], row["state"]) for row in rows]
+        gone = [(item, f"lost at compaction {lost_at(item)}") for item in report["candidate"]["items"] if lost_at(item)]
+    checks += [(item["item"], "failed", f"{item['class']}: {told}") for item, told in gone]
+    return [{"group": "compaction.check", "name": name, "state": state, "message": message}
+            for name, state, message in checks]
 
 
 def status(report, require):

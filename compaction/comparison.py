@@ -17,7 +17,7 @@ from base.command import NotComparable
 from base.stats import mcnemar
 from compaction.fixtures.form import CLASSES
 from compaction.fixtures.items import RETAINED, UNKNOWN
-from compaction.rows import by_judge, missing, verdicts
+from compaction.rows import items_of, judged, missing, open_questions, verdicts
 
 HARM = {"contradicted": 0, "absent": 1, "opaque": 2, "unjudged": 2, "supported": 3, "verbatim": 3}
 
@@ -37,10 +37,10 @@ def check_comparable(candidate, incumbent):
         raise NotComparable(
             f"not comparable: only one side has decisions on {', '.join(sorted(covered[0] ^ covered[1]))}; "
             "give both sides contexts of the same conversations")
-    judged = [any(by_judge(item, number) for item in side["items"] for number in item["verdicts"]) for side in sides]
-    left = [judged[place] or "unjudged" in verdicts(side["items"]) for place, side in enumerate(sides)]
+    by_judge = [judged(side["items"]) for side in sides]
+    left = [number or "unjudged" in verdicts(side["items"]) for number, side in zip(by_judge, sides)]
     identities = [side["judge"] and side["judge"]["identity"] for side in sides]
-    if all(left) and any(judged) and identities[0] != identities[1]:  # where text decided all, no judge could change it
+    if all(left) and any(by_judge) and identities[0] != identities[1]:  # where text decided all, no judge matters
         raise NotComparable(
             f"not comparable: judged by {identities[0]!r} and by {identities[1]!r}; use one judge for both")
 
@@ -106,16 +106,8 @@ def decide(rows):
 
 def shared_unknown(new, old):
     """How many unjudged decisions ask the very same question on both sides, by class and in all ("contradictions")."""
-    counts = {}
-    for name in (*CLASSES, "contradictions"):
-        keys = [Counter(item["keys"][number]
-                        for item in side
-                        if name in (item["class"], "contradictions")
-                        for number, verdict in item["verdicts"].items()
-                        if verdict == "unjudged")
-                for side in (new, old)]
-        counts[name] = (keys[0] & keys[1]).total()
-    return counts
+    return {name: (Counter(open_questions(items_of(name, new))) & Counter(open_questions(items_of(name, old)))).total()
+            for name in (*CLASSES, "contradictions")}
 
 
 def paired(new, old):

@@ -19,6 +19,7 @@ from base.command import InputError
 from base.lines import stream
 from base.shapes import Only, misfit
 from base.turns import message_problem
+from compaction.sessions.log import context_line
 
 
 def positive(value):
@@ -27,6 +28,8 @@ def positive(value):
 
 LINE = Only({"conversation_id": str, "compaction": positive, "messages?": list, "turn?": positive, "inside?": bool,
              "opaque?": bool, "tokens_after?": positive})
+
+EVENT = {"turn": int, "content?": (str, type(None)), "kept?": [{"content": str}], "opaque?": (bool, type(None))}
 
 
 def read_contexts(path, fixtures, count):
@@ -65,17 +68,11 @@ def read_contexts(path, fixtures, count):
 
 
 def from_event(event, number, place):
-    """The line for a compaction event, which fell inside its turn: the summary, then what was kept word for word."""
-    problem = misfit(
-        event, {"turn": int, "content?": (str, type(None)), "kept?": list, "opaque?": (bool, type(None))}, place)
-    if problem:
-        raise InputError(f"{problem}; compaction.sessions writes such events")
-    messages, summary = event.get("kept", []), event.get("content")
-    if summary and not any(isinstance(kept, dict) and summary in str(kept.get("content")) for kept in messages):
-        messages = [{"role": "user", "content": summary}, *messages]
-    tokens = {"tokens_after": event["tokens_after"]} if event.get("tokens_after") is not None else {}
-    return {"conversation_id": event["conversation_id"], "compaction": number, "turn": event["turn"] + 1,
-            "inside": True, "messages": messages, "opaque": bool(event.get("opaque")) or not messages, **tokens}
+    """The line for a compaction event of a log, which fell inside its turn."""
+    if problem := misfit(event, EVENT, place):
+        raise InputError(f"{problem}; sessions/README.md says what an event holds")
+    line = context_line(event, number)
+    return line | {"opaque": bool(event.get("opaque")) or not line["messages"]}
 
 
 def check_line(line, place):

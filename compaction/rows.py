@@ -75,41 +75,40 @@ def stated(item, fixture, context):
 def summarize(items, contexts, limit, gates=GATES, judge=None):
     """The part of a result that follows from its items and contexts; `limit`: the available input, in tokens.
 
-    judge   what stands beside a judged row: how good its judge is
+    judge       what stands beside a judged row: how good its judge is
+    failed      compactions that left more than the model's window holds
+    uncovered   conversations without a context, of whose items nothing is known
     """
     covered = {context["conversation_id"] for context in contexts}
     uncovered = sorted({item["conversation_id"] for item in items} - covered)
-    failed = [{field: one[field] for field in ("conversation_id", "compaction", "tokens")}
-              for one in contexts
-              if one.get("failed")]
+    fields = ("conversation_id", "compaction", "tokens")
+    failed = [{field: context[field] for field in fields} for context in contexts if context.get("failed")]
     rows = build_rows(items, contexts, limit, gates)
     for row in rows:
         row |= {"judge": judge} if row["judged"] else {}
     met = compliant(rows)
-    return {
-        "compliant": False if failed else None if met and uncovered else met,
-        "failed": failed,  # compactions that left more than the model's window holds
-        "rows": rows,
-        "difficulties": [difficulty(tag, [item for item in items if tag in item["tags"]]) for tag in TAGS],
-        "uncovered": uncovered,  # conversations without a context: nothing is known of their items
-        "never_checked": [
-            item["item"] for item in items if not item["verdicts"] and item["conversation_id"] in covered],
-        "opaque_contexts": sum(bool(context.get("opaque")) for context in contexts),
-        "missing_verdicts": missing(items),
-    }
+    return {"compliant": False if failed else None if met and uncovered else met, "failed": failed, "rows": rows,
+            "difficulties": [difficulty(tag, [item for item in items if tag in item["tags"]]) for tag in TAGS],
+            "uncovered": uncovered,
+            "never_checked": [
+                item["item"] for item in items if not item["verdicts"] and item["conversation_id"] in covered],
+            "opaque_contexts": sum(bool(context.get("opaque")) for context in contexts),
+            "missing_verdicts": missing(items)}
 
 
 def build_rows(items, contexts, limit, gates=GATES):
     """The report's rows, in the order of GATES."""
     rows = []
-    for name in GATES:
-        of_row = [item for item in items if name in (item["class"], "contradictions")]
-        judged = sum(by_judge(item, number) for item in of_row for number in item["verdicts"])
-        counts = Counter(verdicts(of_row))
-        rows += [] if name == "prompt_tokens" else [verdict_row(name, counts, gates[name], judged)]
-    return [*rows,
-            tokens_row([context["tokens"] for context in contexts],
-                       limit if gates["prompt_tokens"] == "budget" else gates["prompt_tokens"])]
+    for name in list(GATES)[:-1]:
+        of_row = items_of(name, items)
+        rows.append(verdict_row(name, Counter(verdicts(of_row)), gates[name], judged(of_row)))
+    gate = limit if gates["prompt_tokens"] == "budget" else gates["prompt_tokens"]
+    return [*rows, tokens_row([context["tokens"] for context in contexts], gate)]
+
+
+def items_of(name, items):
+    """The items of a class's row; contradictions are of all."""
+    return [item for item in items if name in (item["class"], "contradictions")]
 
 
 def verdicts(items):
@@ -117,9 +116,15 @@ def verdicts(items):
     return [verdict for item in items for verdict in item["verdicts"].values()]
 
 
-def by_judge(item, number):
-    """Whether a judge decided on an item at a compaction: only where one was needed does a decision have a key."""
-    return number in item["keys"] and item["verdicts"][number] in JUDGED
+def judged(items):
+    """How many decisions a judge made: only where one was needed does a decision have a key."""
+    return sum(item["verdicts"][number] in JUDGED for item in items for number in item["keys"])
+
+
+def open_questions(items):
+    """The keys of the questions that wait for a judge, one for each unjudged decision."""
+    return [
+        item["keys"][number] for item in items for number, verdict in item["verdicts"].items() if verdict == "unjudged"]
 
 
 def verdict_row(name, counts, gate=None, judged=0):
@@ -188,7 +193,4 @@ def lost_at(item):
 
 def missing(items):
     """Verdicts that are not there: distinct questions for a judge, and decisions in contexts that cannot be read."""
-    return {
-        "unjudged": len(
-            {item["keys"][number] for item in items for number, one in item["verdicts"].items() if one == "unjudged"}),
-        "opaque": verdicts(items).count("opaque")}
+    return {"unjudged": len(set(open_questions(items))), "opaque": verdicts(items).count("opaque")}

@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import sys
 import tempfile
 import unittest
@@ -10,7 +11,7 @@ from pathlib import Path
 from unittest import mock
 
 import tokenizer
-from base.command import read_json, status_of
+from base.command import file_hash, read_json, status_of
 from compaction import check, result_file
 from compaction.tests.doubles import CountsWords, small_fixture
 
@@ -253,6 +254,28 @@ class Command(unittest.TestCase):
         self.assertEqual(read_json(result), report)
         self.assertEqual(len(report["candidate"]["items"]), 4)
         self.assertEqual(set(report["code"]), set(result_file.CODE))
+
+    def test_ci_is_told_of_no_lost_item_or_of_an_open_decision_as_a_pass(self):
+        path = self.folder / "gate.xml"
+        pair = ["--compactor", self.mine("keeps_last"), "--against", self.mine("keeps_said"), "--junit", str(path)]
+        with mock.patch.dict(os.environ, {"GITHUB_ACTIONS": "true"}):
+            status, _, err = self.run_check(*pair)
+            self.assertEqual((status, err.count("::error title=compaction.check%3A small-")), (1, 4))
+            _, _, err = self.run_check("--compactor", self.mine("keeps_last"))
+            self.assertIn("::error title=compaction.check%3A small-1::constraint: lost at compaction 1", err)
+            self.run_check("--compactor", self.mine("rewrites"), "--junit", str(self.folder / "open.xml"))
+        text = path.read_text(encoding="utf-8")
+        self.assertIn('tests="11" failures="9" errors="0"', text)
+        self.assertIn('<failure message="blocked: worse in constraints retained', text)
+        self.assertIn('<error message="mostly unknown: ', (self.folder / "open.xml").read_text(encoding="utf-8"))
+
+    def test_another_models_manifest_counts_all_the_same_as_the_shipped_one(self):
+        manifest = self.write("other-manifest.json", "{}")
+        with mock.patch.object(tokenizer, "counter", lambda *given: self.given.append(given) or CountsWords()):
+            self.given = []
+            _, report, _ = self.run_check("--compactor", self.mine("keeps_last"), "--tokenizer", str(manifest))
+        self.assertEqual(self.given[0], (manifest,))
+        self.assertEqual(report["candidate"]["manifest_sha256"], file_hash(manifest))
 
 
 def says_absent(question):
