@@ -177,7 +177,10 @@ def show_turn(turn, say):
 
 
 def read_set(path, manifest):
-    """An unlabelled case set of the larger form, its turns all with ids, that evaluate.py will take, or InputError."""
+    """(unlabelled case set of the larger form, its turns all with ids, that evaluate.py will take, what was not checked).
+
+    InputError where it will not; not checked, without a prepared tokenizer, is what needs one: a line, or None.
+    """
     value = read_json(path)
     problem = misfit(value, UNLABELLED, "the set")
     if problem:
@@ -186,9 +189,8 @@ def read_set(path, manifest):
     try:
         check_requests(cases, counter(manifest), path)
     except TokenizerError as error:
-        print(f"control tokens and long questions, which evaluate.py refuses, were not looked for: {error}",
-              file=sys.stderr)
-    return value
+        return value, f"control tokens and long questions, which evaluate.py refuses, were not looked for: {error}"
+    return value, None
 
 
 def loadable(case, value, path):
@@ -291,7 +293,8 @@ def main(argv=None):
     parser.add_argument("--tokenizer", type=Path, default=MANIFEST, metavar="MANIFEST",
                         help="the model that the set is for: what its evaluation would refuse is refused here")
     args = parser.parse_args(argv)
-    value, earlier = read_set(args.cases, args.tokenizer), earlier_labels(args.labels) if args.labels else {}
+    value, unchecked = read_set(args.cases, args.tokenizer)
+    earlier = earlier_labels(args.labels) if args.labels else {}
     journal, written = journal_of(args.out), set()
 
     def own(path):
@@ -325,6 +328,8 @@ def main(argv=None):
             except EOFError:
                 return "q"
 
+        if unchecked:
+            print(unchecked, file=sys.stderr)
         try:
             walk(value, lines, done, ask, print)
         finally:  # also when stopped by Ctrl-C: what is labelled so far is written
