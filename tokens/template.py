@@ -1,20 +1,26 @@
-"""Compile a chat template as transformers renders it, and tell which texts it looks for in messages.
+"""Compile and render a chat template as transformers does, and tell which texts it looks for in messages.
 
-Sandboxed. The date is the one that is given: a count must not depend on the day. Does not render (tokenizer.py does).
+Sandboxed. The date is the one that is given: a count must not depend on the day.
 """
 
 import re
 from datetime import datetime
 
 from base.command import InputError
-
-
-class TokenizerError(InputError):
-    """The tokenizer's files are missing, differ from the manifest, or cannot be used."""
+from tokens.manifest import TokenizerError
 
 
 class CountError(InputError):
     """A request that the template refuses, or text that the tokenizer cannot take."""
+
+
+def template_text(files, where):
+    """The chat template among a manifest's files (bytes by name), or TokenizerError."""
+    try:
+        return files["chat_template.jinja"].decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise TokenizerError(
+            f"{where}: chat_template.jinja is not UTF-8 at byte {error.start}; pin another one") from None
 
 
 def compile_template(source, today=None):
@@ -75,6 +81,24 @@ def compile_template(source, today=None):
         raise TokenizerError(f"chat template, line {error.lineno}: {error.message}; pin another template") from None
     except RecursionError:
         raise TokenizerError("chat template: nested too deep to read; pin another template") from None
+
+
+def render(template, messages, tools, special):
+    """The request as a compiled template writes it, or CountError. `special`: {"bos_token": text, ...}.
+
+    Generation prompt on, thinking off; fields that are null are left out, as transformers does.
+    """
+    said = [{name: value for name, value in message.items() if value is not None} for message in messages]
+    try:
+        return template.render(messages=said, tools=tools, documents=None, add_generation_prompt=True,
+                               enable_thinking=False, **special)
+    except CountError:
+        raise
+    except Exception as error:  # whatever somebody's template makes of these messages, too deep ones included
+        reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        raise CountError(
+            f"the chat template fails on this request: {reason}; it may lack what the request has (tools, a system "
+            "text), or be wrong itself") from None
 
 
 def looked_for(node):

@@ -198,7 +198,8 @@ class Patience(Packages):
 
 
 class Pinning(Command):
-    CONFIG = {"bos_token": {"content": "<s>"}, "eos_token": "</s>", "chat_template": "{{ bos_token }}{{ eos_token }}"}
+    CONFIG = {"bos_token": {"content": "<s>"}, "eos_token": "</s>", 
+              "chat_template": "{{ bos_token }}{{ messages[-1].content }}{{ eos_token }}"}
 
     def give(self, **files):
         """A folder that holds these files; dicts as JSON."""
@@ -214,7 +215,11 @@ class Pinning(Command):
         done = self.run_prepare("--model", "my/model", "--from", place)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.manifest = prepare.read_manifest(self.path)
-        self.assertEqual(list(self.manifest), ["model", "revision", "license", "bos_token", "eos_token", "files"])
+        self.assertEqual(
+            list(self.manifest), ["model", "revision", "license", "bos_token", "eos_token", "files", "today"])
+        for line in ("a chat template is code from its publisher", "cannot write a system text: it is left out",
+                     "each request is counted whole"):
+            self.assertIn(line, done.stderr)
         self.assertEqual((self.manifest["revision"], self.manifest["bos_token"]), (None, "<s>"))
         self.assertEqual((self.target / "chat_template.jinja").read_text(), self.CONFIG["chat_template"])
         self.assertPrepared()
@@ -228,7 +233,8 @@ class Pinning(Command):
         done = self.run_prepare("--model", "stand/in", "--revision", COMMIT, hub=server.url)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.manifest = prepare.read_manifest(self.path)
-        self.assertEqual(self.manifest, {**manifest_of(CONTENTS), "license": "mit"})
+        self.assertEqual(
+            self.manifest, {**manifest_of(CONTENTS), "license": "mit", "today": self.manifest["today"]})
         self.assertPrepared()
 
     def test_what_the_hub_gives_must_be_what_it_lists(self):

@@ -17,10 +17,14 @@ from unittest import mock
 import prepare
 
 from base.command import InputError, dump
+from base.lines import lock
+from tokens.manifest import verify
+from tokens.place import leftovers
 from tokens.sources import SourceError, folder_source
 
 ROOT = Path(__file__).resolve().parents[2]
-CONTENTS = {"tokenizer.json": b'{"model": {}}'.ljust(13_000), "chat_template.jinja": b"{{ bos_token }}"}
+TOKENIZER = b'{"version": "1.0", "added_tokens": [], "model": {"type": "BPE", "vocab": {"Q": 0}, "merges": []}}'
+CONTENTS = {"tokenizer.json": TOKENIZER.ljust(13_000), "chat_template.jinja": b"{{ bos_token }}{{ messages[-1].content }}"}
 
 
 def manifest_of(contents, **fields):
@@ -54,8 +58,8 @@ class Folder(unittest.TestCase):
         self.manifest = manifest_of(CONTENTS)
 
     def assertPrepared(self):
-        self.assertEqual(prepare.verify(self.target, self.manifest), [])
-        self.assertEqual(prepare.leftovers(self.target), [])
+        self.assertEqual(verify(self.target, self.manifest), [])
+        self.assertEqual(leftovers(self.target), [])
 
     def refused(self, sources, manifest=None):
         """The one line with which prepare ends."""
@@ -112,6 +116,15 @@ class Sources(Folder):
         self.assertNotIn("chat_template.jinja from", told)
         self.assertEqual((self.target / "tokenizer.json.unverified").read_bytes(), rotten)
 
+    def test_a_second_file_that_does_not_verify_replaces_the_first_that_was_kept(self):
+        for content in (b"the user's own", b"another", b"a third"):
+            self.target.mkdir(exist_ok=True)
+            (self.target / "tokenizer.json").write_bytes(content)
+            quiet(prepare.prepare, self.manifest, self.target, {"one": CONTENTS.get})
+        kept = ["tokenizer.json.unverified" + end for end in ("", ".2", ".3")]
+        self.assertEqual([(self.target / name).read_bytes() for name in kept],
+                         [b"the user's own", b"another", b"a third"])
+
     def test_a_file_that_does_not_verify_is_gone_from_its_place_although_nothing_replaces_it(self):
         self.target.mkdir()
         (self.target / "tokenizer.json").write_bytes(b"another model's")
@@ -159,8 +172,6 @@ class Disk(Folder):
         self.assertPrepared()
 
     def test_another_run_is_waited_for_and_what_it_prepared_is_taken(self):
-        from filelock import FileLock
-
         self.target.mkdir()
         told, waiting = io.StringIO(), threading.Event()
 
@@ -168,8 +179,9 @@ class Disk(Folder):
             told.write(line)
             waiting.set()
 
-        with mock.patch("prepare.tell", tell):
-            with FileLock(self.target / ".lock"):
+        with mock.patch("tokens.place.tell", tell), mock.patch("prepare.tell", tell):
+            with open(self.target / ".lock", "ab") as file:
+                lock(file.fileno())
                 second = threading.Thread(target=prepare.prepare, args=(self.manifest, self.target, {}))
                 second.start()
                 self.assertTrue(waiting.wait(timeout=30))
@@ -212,13 +224,13 @@ prepare.prepare(prepare.read_manifest(given / "manifest.json"), Path(sys.argv[2]
                 run = [sys.executable, "-c", self.DIE, self.here, target, call, str(count)]
                 done = subprocess.run(run, cwd=ROOT, capture_output=True, text=True)
                 self.assertEqual(done.returncode, 77, done.stderr)
-                self.assertTrue(prepare.verify(target, self.manifest))
+                self.assertTrue(verify(target, self.manifest))
                 for path in target.glob("*.j*"):
                     if not path.name.endswith(".part"):
                         self.assertEqual(path.read_bytes(), CONTENTS[path.name])
                 quiet(prepare.prepare, self.manifest, target, {"given": folder_source(self.here)})
-                self.assertEqual(prepare.verify(target, self.manifest), [])
-                self.assertEqual(prepare.leftovers(target), [])
+                self.assertEqual(verify(target, self.manifest), [])
+                self.assertEqual(leftovers(target), [])
 
 
 class Manifests(Folder):
@@ -233,17 +245,19 @@ class Manifests(Folder):
         entry = good["files"]["tokenizer.json"]
         files = good["files"]
         cases = [
-            ([], "JSON object"), ({**good, "model": 1}, "'model'"), ({**good, "model": "a\nb"}, "'model'"),
-            ({**good, "model": "\ud800"}, "'model'"), ({**good, "revision": 1}, "'revision'"),
-            ({**good, "revision": "\x1b[2J"}, "'revision'"), ({**good, "eos_token": None}, "'_token'"),
-            ({**good, "files": {"../x": entry}}, "'files'"),
-            ({**good, "files": {**files, "more.json": entry}}, "'files'"),
-            ({**good, "files": {**files, "tokenizer.json": {**entry, "bytes": True}}}, "'bytes'"),
-            ({**good, "files": {**files, "tokenizer.json": {**entry, "bytes": 0}}}, "'bytes'"),
-            ({**good, "files": {**files, "tokenizer.json": {**entry, "sha256": "F" * 64}}}, "'sha256'"),
-            ({**good, "packages": []}, "'packages'"),
-            ({**good, "packages": {"tokenizer.json": {"project": "x"}}}, "'packages'"),
-            ({**good, "packages": {"x": dict.fromkeys(("project", "archive", "sha256", "member"), [])}}, "'packages'")]
+            ([], "the manifest is"), ({**good, "model": 1}, "model is 1"), ({**good, "model": "a\nb"}, "model is"),
+            ({**good, "model": "\ud800"}, "model is"), ({**good, "revision": 1}, "revision is"),
+            ({**good, "revision": "\x1b[2J"}, "revision is"), ({**good, "eos_token": None}, "eos_token is None"),
+            ({**good, "files": {"../x": entry}}, "files has an unknown field"),
+            ({**good, "files": {"tokenizer.json": entry}}, "no field 'chat_template.jinja'"),
+            ({**good, "files": {**files, "more.json": entry}}, "unknown field 'more.json'"),
+            ({**good, "files": {**files, "tokenizer.json": {**entry, "bytes": True}}}, "bytes is True"),
+            ({**good, "files": {**files, "tokenizer.json": {**entry, "bytes": 0}}}, "bytes is 0"),
+            ({**good, "files": {**files, "tokenizer.json": {**entry, "sha256": "F" * 64}}}, "sha256 is"),
+            ({**good, "today": "today"}, "today is"), ({**good, "today": "20260131"}, "today is"),
+            ({**good, "packages": []}, "packages is"),
+            ({**good, "packages": {"tokenizer.json": {"project": "x"}}}, "no field 'archive'"),
+            ({**good, "packages": {"x": dict.fromkeys(("project", "archive", "sha256", "member"), [])}}, "project is")]
         for value, problem in cases:
             with self.subTest(problem=problem, value=value):
                 path.write_text(json.dumps(value), encoding="utf-8")
@@ -254,10 +268,10 @@ class Manifests(Folder):
 
     def test_verify_tells_what_is_missing_short_or_other(self):
         self.target.mkdir()
-        self.assertEqual(len(prepare.verify(self.target, self.manifest)), 2)
+        self.assertEqual(len(verify(self.target, self.manifest)), 2)
         (self.target / "tokenizer.json").write_bytes(b"x")
         (self.target / "chat_template.jinja").write_bytes(b"y" * len(CONTENTS["chat_template.jinja"]))
-        problems = prepare.verify(self.target, self.manifest)
+        problems = verify(self.target, self.manifest)
         self.assertRegex(problems[0], "tokenizer.json has 1 bytes")
         self.assertRegex(problems[1], "chat_template.jinja differs")
 

@@ -1,5 +1,7 @@
 """The counter: sums that equal whole requests, templates for which no sum holds, files that are not the pinned ones."""
 
+import contextlib
+import io
 import json
 import random
 import tempfile
@@ -111,6 +113,16 @@ def random_texts(seed, number):
 
 
 class Sums(unittest.TestCase):
+    def setUp(self):
+        self.enterContext(mock.patch("tokenizer.MANY", 1 << 30))  # nobody to tell
+
+    def test_a_run_that_counts_whole_is_not_told_so_or_told_so_each_time(self):
+        count, told = Counter(small_tokenizer(), ODD["contents are written twice"][1], MANIFEST), io.StringIO()
+        with mock.patch("tokenizer.MANY", 3), contextlib.redirect_stderr(told):
+            for _ in range(20):
+                count([{"role": "user", "content": "x"}])
+        self.assertRegex(told.getvalue(), r"\Amade/up: 3 requests were counted whole so far, .* ms each.*\n\Z")
+
     def test_a_sum_is_trusted_for_a_template_that_has_none(self):
         texts = [*random_texts(1, 40), "please think hard"]
         for name, (way, template) in ODD.items():
@@ -279,6 +291,9 @@ class Sums(unittest.TestCase):
 
 @needs_tokenizer
 class PinnedModel(unittest.TestCase):
+    def setUp(self):
+        self.enterContext(mock.patch("tokenizer.MANY", 1 << 30))
+
     def test_a_sum_differs_from_the_whole_on_a_random_request(self):
         count = counter()
         self.assertEqual((count.way, count.sums), ("sum", True))
