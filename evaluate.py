@@ -116,7 +116,7 @@ def parse_arguments(argv):
     parser = make_parser(__doc__)
     parser.add_argument("--cases", type=Path, default=CASES, help="the case set (default: the twelve cases)")
     parser.add_argument("--strategies", default=",".join(strategies.STRATEGIES), metavar="NAME,…",
-                        help="which rules: the four of strategies.py (default), more of selection/, FILE.py:NAME for your own")
+                        help="which rules: the four of strategies.py (default), others, FILE.py:NAME for your own")
     parser.add_argument("--budget", type=whole_numbers, metavar="N,…", help="input tokens for every case, one run each")
     parser.add_argument("--tokenizer", type=Path, metavar="MANIFEST", help="count for the model of another manifest")
     parser.add_argument("--verify", action="store_true", help="count every chosen request in full as well")

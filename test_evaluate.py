@@ -222,7 +222,7 @@ class Notes(unittest.TestCase):
     def test_a_note_changes_the_white_space_of_its_sentence(self):
         content = self.notes_of(("  It must\n  hold  <1 MB.\n\nYes\t", "ok"))["messages"][-1]["content"]
         self.assertIn("<notes>\n- [turn 1, user] It must\n  hold  &lt;1 MB.\n</notes>", content)
-        case = case_of(("We must ship\nfour parts.", "ok"), ("long " * 600, "x"), required=["ship\nfour parts"], room=400)
+        case = case_of(("We must ship\nfour parts.", "ok"), ("long " * 600, "x"), required=["ship\nfour"], room=400)
         self.assertEqual(grade(case, STRATEGIES["notes"](case, count_words))["missing"], [])
 
     def test_a_cue_inside_a_word_or_in_capitals_is_misread(self):
@@ -270,6 +270,22 @@ class CommandLine(unittest.TestCase):
                                    (["--jobs", "0"], "--jobs takes"), (["--explain", "nowhere"], "no such case")):
             with self.subTest(arguments):
                 self.assertIn(message, self.refused(*arguments))
+
+    @needs_tokenizer
+    def test_a_terminal_gets_the_json_or_a_file_the_lines_of_the_cases(self):
+        class Terminal(io.StringIO):
+            def isatty(self):
+                return True
+
+        line = "held-correction: recent lacks 1 of 1; relevant holds 1 stale; notes lacks 1 of 1, holds 1 stale; "
+        for out, arguments, with_json in (
+            (Terminal(), [], False), (Terminal(), ["--json"], True), (io.StringIO(), [], True)
+        ):
+            with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()) as errors:
+                self.assertEqual(main(arguments), 0)
+            self.assertEqual(bool(out.getvalue()), with_json)
+            self.assertEqual(line in errors.getvalue(), not with_json)
+            self.assertIn("notes     held_out  6/7    0.857   5/6       1      1 ", errors.getvalue())
 
 
 if __name__ == "__main__":

@@ -36,15 +36,17 @@ ROLES = ("user", "assistant", "tool")
 
 
 class CaseError(InputError):
-    """A case set that cannot be used. File, case, problem and remedy are fields, for a caller that lists them."""
+    """A case set that cannot be used. `problem`: what is wrong, without place and remedy."""
 
-    def __init__(self, path, case, problem, remedy="correct that place"):
-        place = f"{path}: case {case!r}" if case is not None else str(path)
-        super().__init__(f"{place}: {problem}; {remedy}")
-        self.path, self.case, self.problem, self.remedy = path, case, problem, remedy
+    def __init__(self, text, problem=None):
+        super().__init__(text)
+        self.problem = problem or text
 
-    def __reduce__(self):  # it has to come back whole from a worker process
-        return CaseError, (self.path, self.case, self.problem, self.remedy)
+
+def refuse(problem, path, name=None, remedy="correct that place"):
+    """CaseError where there is a problem; it names the file, the case and what to do."""
+    if problem:
+        raise CaseError(f"{path}: {'' if name is None else f'case {name!r}: '}{problem}; {remedy}", problem)
 
 
 def load_cases(path):
@@ -55,13 +57,12 @@ def load_cases(path):
 def read_set(path):
     """(cases, SHA-256 of the bytes they were read from) of a file or a pipe, which is read once, or CaseError."""
     path = Path(path)
-    if misfit(path.name, str):
-        raise CaseError(path, None, "a file name that is not UTF-8, which no report can hold", "rename it")
+    refuse(misfit(path.name, str) and "a file name that is not UTF-8: no report can hold it", path, None, "rename it")
     try:
         data = read_bytes(path)
         value = parse_json(as_text(data, path), path)
     except InputError as error:
-        raise CaseError(path, None, str(error).removeprefix(f"{path}: "), "nothing was run") from None
+        raise CaseError(f"{error}; nothing was run") from None
     return check_set(value, path), sha256(data)
 
 
@@ -70,23 +71,14 @@ def check_set(value, path):
     histories = None
     if isinstance(value, dict):
         refuse(misfit(value, LARGER, "the case set"), path)
-        if value["format"] != FORMAT:
-            raise CaseError(path, None, f"format {value['format']} is unknown", f"this lab reads format {FORMAT}")
+        refuse(value["format"] != FORMAT and f"format {value['format']} is unknown, not {FORMAT}", path)
         histories, value = value["histories"], value["cases"]
         for name, history in histories.items():
             refuse(history_problem(history, f"histories[{name!r}]"), path)
-    if not isinstance(value, list):
-        raise CaseError(path, None, "the case set is no list", "put the cases into [ ]")
-    if not value:
-        raise CaseError(path, None, "the case set is empty", "a run over nothing shows nothing: add a case")
+    refuse(not isinstance(value, list) and "the case set is no list", path, None, "put the cases into [ ]")
+    refuse(not value and "the case set is empty", path, None, "a run over nothing shows nothing: add a case")
     seen = set()
     return [check_case(case, number, path, histories, seen) for number, case in enumerate(value, 1)]
-
-
-def refuse(problem, path, name=None):
-    """CaseError where there is a problem."""
-    if problem:
-        raise CaseError(path, name, problem)
 
 
 def check_case(case, number, path, histories, seen):
@@ -94,54 +86,41 @@ def check_case(case, number, path, histories, seen):
     name = case["id"] if isinstance(case, dict) and isinstance(case.get("id"), str) else f"number {number}"
     refuse(misfit(case, CASE, "the case"), path, name)
     for field in ("id", "current"):
-        refuse(blank(case[field], field), path, name)
-    if case["split"] not in SPLITS:
-        raise CaseError(path, name, f"split {case['split']!r} is unknown", f"use {' or '.join(SPLITS)}")
-    if name in seen:
-        raise CaseError(path, name, "the id stands twice in the set", "rename one of the two")
+        refuse(not case[field].strip() and f"{field} is blank", path, name)
+    refuse(case["split"] not in SPLITS and f"split {case['split']!r} is unknown, not {' or '.join(SPLITS)}", path, name)
+    refuse(name in seen and "the id stands twice in the set", path, name, "rename one of the two")
     seen.add(name)
     history = case["history"]
     if histories is None:
         refuse(history_problem(history), path, name)
-    elif not isinstance(history, str) or history not in histories:
-        raise CaseError(path, name, f"history {history!r:.60} names none of histories", "correct the name")
     else:
+        known = isinstance(history, str) and history in histories
+        refuse(not known and f"history {history!r:.60} names none of histories", path, name)
         history = histories[history]
     for field, tokens in case["budget"].items():
-        if tokens < 0:
-            raise CaseError(path, name, f"budget.{field} is {tokens}", "give a whole number of tokens")
-    if available(case) <= 0:
-        remedy = "raise context_limit, or lower max_new_tokens or margin"
-        raise CaseError(path, name, f"budget leaves {available(case)} tokens for input", remedy)
+        refuse(tokens < 0 and f"budget.{field} is {tokens}", path, name, "give a whole number of tokens")
+    refuse(available(case) <= 0 and f"budget leaves {available(case)} tokens for input", path, name,
+           "raise context_limit, or lower max_new_tokens or margin")
     case = {**case, "history": history}
     check_facts(case, path)
     return case
-
-
-def blank(text, place):
-    """What is wrong with a text that says nothing, or None."""
-    return None if text.strip() else f"{place} is blank"
 
 
 def check_facts(case, path):
     """CaseError unless every fact can be found by one strategy and missed by another."""
     name = case["id"]
     for field in ("required", "stale"):
-        facts = case[field]
-        for number, fact in enumerate(facts):
+        for number, fact in enumerate(case[field]):
             check_fact(fact, case, path, f"{field}[{number}]")
-            if fact in facts[:number]:
-                raise CaseError(path, name, f"{field} holds {fact_text(fact)!r} twice", "remove one of the two")
-    if not case["required"]:
-        raise CaseError(path, name, "required is empty", "name a fact that a correct answer depends on")
+            refuse(fact in case[field][:number] and f"{field} holds {fact_text(fact)!r} twice", path, name)
+    refuse(not case["required"] and "required is empty", path, name, "name a fact that a correct answer depends on")
     for fact in case["required"]:
-        if fact in case["stale"]:
-            raise CaseError(path, name, f"{fact_text(fact)!r} is both required and stale", "keep one of the two")
+        refuse(fact in case["stale"] and f"{fact_text(fact)!r} is both required and stale", path, name)
         for stale in case["stale"]:
-            texts, same_place = (fact_text(fact), fact_text(stale)), turn_of(fact) == turn_of(stale)
-            if same_place and (texts[0] in texts[1] or texts[1] in texts[0]):
-                problem = "the required {!r} and the stale {!r} hold one another: finding one finds both".format(*texts)
-                raise CaseError(path, name, problem, "make them longer or shorter until they differ")
+            text, other = fact_text(fact), fact_text(stale)
+            refuse(turn_of(fact) == turn_of(stale) and (text in other or other in text)
+                   and f"the required {text!r} and the stale {other!r} hold one another: finding one finds both",
+                   path, name, "make them longer or shorter until they differ")
 
 
 def check_fact(fact, case, path, field):
@@ -149,25 +128,22 @@ def check_fact(fact, case, path, field):
     name, history = case["id"], case["history"]
     refuse(misfit(fact, TURN_FACT if isinstance(fact, dict) else str, field), path, name)
     text, where = fact_text(fact), "the history"
-    refuse(blank(text, field), path, name)
+    refuse(not text.strip() and f"{field} is blank", path, name)
     if isinstance(fact, dict):
-        if fact["turn"] not in turn_numbers(history):
-            raise CaseError(path, name, f"{field} names the turn {fact['turn']!r}", "give the id of a turn")
-        history, where = [history[turn_numbers(history)[fact["turn"]]]], f"turn {fact['turn']!r}"
+        number = turn_numbers(history).get(fact["turn"])
+        refuse(number is None and f"{field} names the turn {fact['turn']!r}", path, name, "give the id of a turn")
+        history, where = [history[number]], f"turn {fact['turn']!r}"
     else:
         for place in ("instructions", "current"):
-            if text in case[place]:
-                problem = f"{field}: {text!r} already stands in {place}, so every strategy finds it"
-                raise CaseError(path, name, problem, "reword one of them")
-        if in_frame(text, len(history)):
-            problem = f"{field}: {text!r} also stands in what frames a note, so every note would hold it"
-            raise CaseError(path, name, problem, "make it longer")
+            refuse(text in case[place] and f"{field}: {text!r} already stands in {place}, so every strategy finds it",
+                   path, name, "reword one of them")
+        problem = f"{field}: {text!r} also stands in what frames a note, so every note would hold it"
+        refuse(in_frame(text, len(history)) and problem, path, name, "make it longer")
     contents = [message["content"] for turn in history for message in turn_messages(turn)]
     if not any(text in content for content in contents):
-        problem = f"{field}: {text!r} occurs in no message of {where}"
-        if any(text in between.join(contents) for between in (" ", "\n", "")):
-            problem += ", only across two that are joined"
-        raise CaseError(path, name, problem, "copy it from one message, character by character")
+        across = any(text in between.join(contents) for between in (" ", "\n", ""))
+        only = ", only across two that are joined" if across else ""
+        refuse(f"{field}: {text!r} occurs in no message of {where}{only}", path, name, "copy it from one message")
 
 
 def in_frame(fact, turns):
@@ -187,10 +163,7 @@ def turn_numbers(history):
     return {turn["id"]: number for number, turn in enumerate(history) if "id" in turn}
 
 
-@per_history
-def known_holders(history):
-    """Text -> numbers of the turns that hold it; filled by `holders` as texts are asked for."""
-    return {}
+known_holders = per_history(lambda history: {})  # text -> numbers of turns, filled by `holders` as texts are asked for
 
 
 def holders(history, text):
@@ -212,7 +185,8 @@ def ambiguous_facts(cases):
             for fact in [*case["required"], *case["stale"]]
             if isinstance(fact, str)
             and (len(turns := holders(case["history"], fact)) > 1
-                 or any(inside_word(fact, message["content"]) for message in turn_messages(case["history"][turns[0]])))]
+                 or any(inside_word(fact, message["content"])
+                        for turn in turns for message in turn_messages(case["history"][turn])))]
 
 
 def inside_word(text, content):
@@ -252,12 +226,13 @@ def check_rendered(cases, count, path):
                 if key not in rendered:
                     rendered[key] = render_alone(run, place, count, rendered)
             except InputError as error:
-                raise CaseError(path, case["id"], f"turn {number + 1}: {error}", "nothing was run") from None
+                raise CaseError(f"{path}: case {case['id']!r}: turn {number + 1}: {error}; nothing was run") from None
             with_it, without = rendered[key]
             forms = (text, json.dumps(text, ensure_ascii=False)[1:-1], json.dumps(text)[1:-1])
-            if not any(with_it.count(form) > without.count(form) for form in forms):
-                problem = f"{text!r}: the chat template cuts it out of turn {number + 1} ({run[place]['role']})"
-                raise CaseError(path, case["id"], problem, "name a fact that the model gets to read")
+            written = any(with_it.count(form) > without.count(form) for form in forms)
+            where = f"turn {number + 1} ({run[place]['role']})"
+            refuse(not written and f"{text!r}: the chat template cuts it out of {where}", path, case["id"],
+                   "name what the model gets to read, without white space at its ends")
 
 
 def render_alone(run, place, count, known):
@@ -287,13 +262,11 @@ def check_requests(cases, count, path):
                       for text in texts_in([turn["user"], turn["assistant"], turn.get("messages", [])])]
         for where, text in texts:
             token = count.control_token(text)
-            if token is not None:
-                problem = f"{where} holds the model's control token {token}"
-                raise CaseError(path, case["id"], problem, "the template would act on it: write it another way")
+            refuse(token is not None and f"{where} holds the model's control token {token}", path, case["id"],
+                   "the template would act on it: write it another way")
         try:
             needed, room = count(render(case, [])), available(case)
         except InputError as error:
-            raise CaseError(path, case["id"], str(error), "nothing was run") from None
-        if needed > room:
-            problem = f"instructions and question alone cost {needed} tokens, the budget leaves {room} for input"
-            raise CaseError(path, case["id"], problem, "shorten them or raise context_limit")
+            raise CaseError(f"{path}: case {case['id']!r}: {error}; nothing was run", str(error)) from None
+        problem = f"instructions and question alone cost {needed} tokens, the budget leaves {room} for input"
+        refuse(needed > room and problem, path, case["id"], "shorten them or raise context_limit")

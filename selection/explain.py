@@ -11,7 +11,7 @@ from strategies import NOTES_RESERVE, available, render, turn_messages, turn_tex
 from tokenizer import counter
 from tokens.manifest import MANIFEST
 
-from selection.cases import CaseError, check_rendered, check_requests, load_cases
+from selection.cases import check_rendered, check_requests, load_cases, refuse
 from selection.facts import notes_sent
 from selection.run import run_one, selector_table, with_input
 
@@ -24,8 +24,7 @@ def explain(path, case_id, names, grade, budgets=None, manifest=None):
     grade(case, selection) gives a row, as in run_cases. Turns are counted from 1.
     """
     cases = [case for case in load_cases(path) if case["id"] == case_id]
-    if not cases:
-        raise CaseError(path, case_id, "no such case in the set", "name one by its id")
+    refuse(not cases and "no such case in the set", path, case_id, "name one by its id")
     table, count = selector_table(names), counter(manifest or MANIFEST)
     check_rendered(cases, count, path)
     lines, failed = [], False

@@ -14,7 +14,11 @@ from pathlib import Path
 from traceback import extract_tb
 
 from base.own_code import described
+from base.shapes import NONE, Only, misfit
 from strategies import turn_messages
+
+MESSAGE = {"role": str, "content?": (str, NONE)}
+SELECTION = Only({"messages": [MESSAGE], "turns": [int], "notes": int, "input_tokens": int})
 
 
 def run_own(select, case, count, snapshots):
@@ -54,15 +58,11 @@ def raised(error):
 
 def wrong_selection(case, selected, count):
     """What is wrong with a selector's return value, or None."""
-    fields = {"messages": list, "turns": list, "notes": int, "input_tokens": int}
-    if not isinstance(selected, dict) or set(selected) != set(fields):
-        return f"returned {selected!a:.80}, not the fields {', '.join(fields)}"
-    for field, kind in fields.items():
-        if not isinstance(selected[field], kind) or isinstance(selected[field], bool):
-            return f"returned {field} {selected[field]!a:.60}, not of type {kind.__name__}"
+    if problem := misfit(selected, SELECTION, "what it returned"):
+        return problem
     turns = selected["turns"]
-    if any(type(turn) is not int or not 0 <= turn < len(case["history"]) for turn in turns):
-        return f"returned turns {turns!a:.60}, which are not all turns of the history"
+    if not all(0 <= turn < len(case["history"]) for turn in turns):
+        return f"returned turns {turns!a:.60}, which are not all turns of the history (counted from 0)"
     if turns != sorted(set(turns)):
         return f"returned turns {turns!a:.60}, not each once in ascending order"
     if selected["notes"] < 0:
@@ -74,12 +74,9 @@ def wrong_selection(case, selected, count):
 def wrong_messages(case, messages, count):
     """What is wrong with the messages that a selector returned, or None."""
     for number, message in enumerate(messages, 1):
-        if not isinstance(message, dict) or not isinstance(message.get("role"), str):
-            return f"returned message {number} that is no object with a role: {message!a:.60}"
-        content = message.get("content")
-        if not isinstance(content, str) and (content is not None or message["role"] != "assistant"):
-            return f"returned message {number} whose content is no text that can be searched for facts: {content!a:.60}"
-        token = count.control_token(content or "") if hasattr(count, "control_token") else None
+        if message.get("content") is None and message["role"] != "assistant":
+            return f"returned message {number} without a content that can be searched for facts"
+        token = count.control_token(message.get("content") or "") if hasattr(count, "control_token") else None
         if token is not None:
             return f"returned message {number} with the model's control token {token}"
     if not messages or messages[-1]["role"] != "user" or case["current"] not in messages[-1]["content"]:

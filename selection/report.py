@@ -94,8 +94,8 @@ def remarks(cases, names):
         where = f"turn {turns[0] + 1} inside a longer word or number"
         if len(turns) > 1:
             where = f"turns {', '.join(str(turn + 1) for turn in turns)}"
-        yield (f'case {case!r}: the fact {fact!r:.80} stands in {where}, so another statement may be taken for it: name '
-               'its turn, {"turn": id, "text": text}')
+        yield (f"case {case!r}: the fact {fact!r:.80} stands in {where}: another statement may be taken for it; "
+               'name its turn, {"turn": id, "text": text}')
     unread = [case for case in cases if not re.search("[a-z0-9]", case["current"].lower())]
     if unread and (blind := [name for name in WORD_RULES if name in names]):
         yield (f"{len(unread)} of {len(cases)} questions have no word that {', '.join(blind)} can read (a-z, 0-9, "

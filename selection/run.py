@@ -14,12 +14,11 @@ import random
 import signal
 from contextlib import contextmanager
 from functools import partial
-from importlib.util import find_spec
 from multiprocessing import active_children, get_context, parent_process
 from pathlib import Path
 from threading import Thread
 
-from base.own_code import is_own, load_function
+from base.own_code import code_hash, is_own, load_function
 from strategies import STRATEGIES
 from tokenizer import CountError, counter
 from tokens.manifest import MANIFEST
@@ -64,9 +63,8 @@ def selector_hashes(names):
     for name in names:
         place = name.rpartition(":")[0]
         if is_own(name):
-            path = place if place.endswith(".py") else getattr(find_spec(place), "origin", None)
-            if path and Path(path).is_file():  # one that is not there is told of where it is loaded
-                files[Path(place).as_posix()] = file_hash(path)
+            function = load_function(name, option="--strategies")
+            files[Path(place).as_posix()] = file_hash(place) if place.endswith(".py") else code_hash(function)
         elif name not in STRATEGIES:
             for path in sorted([*(ROOT / "modelkit").glob("*.py"), *(ROOT / "selection").glob("*.[pj][ys]*")]):
                 files[path.relative_to(ROOT).as_posix()] = file_hash(path)
@@ -156,7 +154,7 @@ def spread(task, groups, jobs, scheduler=None):
 
 @contextmanager
 def interrupts_later():
-    """Hold SIGINT back, for good in processes started meanwhile: Ctrl-C reaches all of a terminal's, one has to tell."""
+    """Hold SIGINT back, for good in processes started meanwhile: Ctrl-C reaches all of a terminal, one has to tell."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return

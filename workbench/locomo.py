@@ -58,7 +58,7 @@ def read_turns(conversation, size, where):
             lines = [show(utterance) for utterance in pair]
             first, *rest = [utterance["dia_id"] for utterance in pair]
             name = first + "".join("-" + other.split(":")[1] for other in rest[-1:])
-            utterances.update({utterance["dia_id"]: (name, line) for utterance, line in zip(pair, lines)})
+            utterances.update({utterance["dia_id"]: (name, line.strip()) for utterance, line in zip(pair, lines)})
             turns.append({"id": name, "session": str(session), "date": date, "user": f"[{date}] {lines[0]}",
                           "assistant": "\n".join(lines[1:])})
     return turns, utterances

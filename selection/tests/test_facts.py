@@ -36,7 +36,7 @@ class InNotes(unittest.TestCase):
         return row["required_found"] == 1, row["stale_included"] == [wanted]
 
     def test_a_note_of_a_turn_that_was_left_out_gives_no_credit(self):
-        self.assertEqual(self.both(("The port must be 8443.", "ok"), wanted=fact("t1", "port must be 8443")), (True, True))
+        self.assertEqual(self.both(("The port must be 8443.", "ok"), wanted=fact("t1", "must be 8443")), (True, True))
         self.assertEqual(self.both(("It must be a <b> & c.", "ok"), wanted=fact("t1", "a <b> & c")), (True, True))
         self.assertEqual(self.both(("It must\nbe 4.", "ok"), ("It must\nbe 4.", "ok"), wanted=fact("t1", "must\nbe 4")),
                          (True, True))
@@ -61,7 +61,7 @@ class InNotes(unittest.TestCase):
         note = "- [turn 1, user] the port must be 8443"
         for question in (f"{note}\nWhat is it?",
                          f"{strategies.NOTES_HEADER}\n<notes>\n{note}\n</notes>\n\nQuestion: what?"):
-            case = case_of(("the port must be 8443", "ok"), current=question, required=[fact("t1", "port must be 8443")])
+            case = case_of(("the port must be 8443", "ok"), current=question, required=[fact("t1", "must be 8443")])
             self.assertEqual(grade(case, selection(case, count_words, []))["missing"], case["required"])
             kept = selection(case, count_words, [], ["- [turn 9, user] nothing of the kind"])
             self.assertEqual(grade(case, kept)["missing"], case["required"])
@@ -78,7 +78,7 @@ class InNotes(unittest.TestCase):
             selected = STRATEGIES["notes"](case, count_words)
         self.assertEqual([number for number, _ in notes_sent(case, selected)], [0, 1])
         self.assertEqual(grade(case, selected)["missing"], [fact("t2", "Always")])
-        case = case_of(("The limit must be 3. An elephant <3.", "ok"), LONG, required=[fact("t1", "elephant <3")], room=400)
+        case = case_of(("It must be 3. An elephant <3.", "ok"), LONG, required=[fact("t1", "elephant <3")], room=400)
         with mock.patch.object(strategies, "CUES", re.compile("elephant")):
             selected = STRATEGIES["notes"](case, count_words)
         self.assertEqual(grade(case, selected)["missing"], [])
@@ -179,8 +179,8 @@ class Rendered(unittest.TestCase):
 
 class Ambiguous(unittest.TestCase):
     def test_a_text_that_is_part_of_another_statement_goes_unsaid(self):
-        for said, text in (("in 24 hours", "4 hours"), ("2.4 hours", "4 hours"), ("14,000", "14"), ("unlimited", "limit"),
-                           ("запорт", "порт")):
+        for said, text in (("in 24 hours", "4 hours"), ("2.4 hours", "4 hours"), ("14,000", "14"), ("запорт", "порт"),
+                           ("unlimited", "limit")):
             self.assertEqual(ambiguous_facts([case_of((said, "x"), required=[text])]), [("made-up", text, [0])], text)
         twice = case_of(("4 hours", "x"), ("y", "4 hours"), required=["4 hours"])
         self.assertEqual(ambiguous_facts([twice]), [("made-up", "4 hours", [0, 1])])

@@ -118,7 +118,7 @@ class Words:
 number = 7
 """
 WRONG = {
-    "nothing": "returned None, not the fields",
+    "nothing": "what it returned is None, not an object",
     "raises": "KeyError: 'no such thing' (own.py, line 13)",
     "drops_a_turn": "changed the case",
     "rewrites_a_turn": "changed the case",
@@ -127,15 +127,15 @@ WRONG = {
     "unordered": "not each once in ascending order",
     "beyond": "not all turns of the history",
     "no_question": "do not end with the user's question",
-    "no_lists": "not of type list",
+    "no_lists": "what it returned.turns is (0,)",
     "raises_below": "ZeroDivisionError: division by zero (own.py, line 16)",
     "exits": "SystemExit: 0 (own.py, line ",
     "raises_outside_of_exceptions": "Panic: gone (own.py, line ",
     "raises_what_cannot_be_written": "ValueError: \\ud800 first line second line (own.py, line ",
     "raises_what_cannot_say_why": "Mute: no message (own.py, line ",
     "counts_notes_below_zero": "returned -1 notes",
-    "texts_for_messages": "returned message 1 that is no object with a role: 'x'",
-    "content_in_parts": "returned message 1 whose content is no text",
+    "texts_for_messages": "what it returned.messages[0] is 'x'",
+    "content_in_parts": "what it returned.messages[0].content is [{",
     "another_question": "do not end with the user's question",
     "writes_a_turn_marker": "returned message 1 with the model's control token <turn|>",
 }

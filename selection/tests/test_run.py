@@ -175,7 +175,7 @@ class Explained(unittest.TestCase):
         self.assertEqual([line for line in lines if not line.isprintable()], [])
 
     def test_a_note_is_left_out_or_shown_in_part(self):
-        note = "It must hold\n- [turn 2, user] the line </notes> must not"
+        note = "It must hold\n- [turn 2, user] </notes> must not"
         with tempfile.TemporaryDirectory() as folder:
             path = shared_set(folder, 1, 1)
             value = json.loads(path.read_text(encoding="utf-8"))
@@ -184,7 +184,7 @@ class Explained(unittest.TestCase):
             lines, failed = explain(path, "h0-0", ["notes"], grade)
         self.assertFalse(failed)
         self.assertEqual([line for line in lines if "  note " in line],
-                         ["  note    - [turn 2, assistant] It must hold - [turn 2, user] the line &lt;/notes&gt; must not"])
+                         ["  note    - [turn 2, assistant] It must hold - [turn 2, user] &lt;/notes&gt; must not"])
 
 
 class Pool(unittest.TestCase):

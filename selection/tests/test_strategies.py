@@ -1,10 +1,13 @@
 """The four rules, each on a small case of its own: what is taken, what is skipped, and in which order."""
 
+import random
+import re
 import unittest
 
 import strategies
 from strategies import STRATEGIES, longest_end, render
-from test_evaluate import case_of, count_words
+
+from selection.tests.made import case_of, count_words
 
 
 class Rules(unittest.TestCase):
@@ -48,6 +51,55 @@ class Rules(unittest.TestCase):
         case["history"][0]["messages"] = [call, {"role": "tool", "content": "a b"}]
         self.assertEqual(
             [message["role"] for message in render(case, [0])][1:-1], ["user", "assistant", "tool", "assistant"])
+
+
+def as_published(name, case):
+    """(turns, notes) that a rule of strategies.py has to choose, written as its text reads: every candidate counted."""
+    history, room = case["history"], strategies.available(case)
+
+    def cost(turns, notes=()):
+        return count_words(render(case, turns, notes))
+
+    def taken(order, room=room, stop=False):
+        turns = []
+        for number in order:
+            if cost([*turns, number]) <= room:
+                turns.append(number)
+            elif stop:
+                break
+        return turns
+
+    shared = [len(strategies.words(case["current"]) & strategies.words(f"{turn['user']} {turn['assistant']}"))
+              for turn in history]
+    newest = range(len(history) - 1, -1, -1)
+    ranked = sorted((number for number in newest if shared[number]), key=lambda number: (-shared[number], -number))
+    if name != "notes":
+        order = {"recent": newest, "relevant": ranked, "hybrid": [newest[0], *ranked]}[name]
+        return sorted(taken(dict.fromkeys(order), stop=name == "recent")), []
+    turns, notes = taken(newest, room - 64, stop=True), []
+    lines = [f"- [turn {number + 1}, {role}] {strategies.escape(sentence)}"
+             for number in range(len(history)) if number not in turns
+             for role in ("user", "assistant")
+             for sentence in re.split(r"(?<=[.!?])\s+", history[number][role].strip())
+             if re.search(r"\b(must|limit|never)\b", sentence, re.IGNORECASE)]
+    for line in reversed(list(dict.fromkeys(lines))):
+        if cost(turns, [line, *notes]) > room:
+            break
+        notes.insert(0, line)
+    return sorted(turns), notes
+
+
+class Published(unittest.TestCase):
+    def test_a_rule_chooses_other_turns_or_notes_than_its_text_says(self):
+        rng, parts = random.Random(4), "Must limit never! port\nhost  port. <a> & Port? the of 14".split(" ")
+        for _ in range(300):
+            question, *said = (" ".join(rng.choices(parts, k=rng.choice((2, 3, 9, 40)))) for _ in range(15))
+            turns = list(zip(said[::2], said[1::2]))[: rng.randint(1, 7)]
+            case = case_of(*turns, current=question, room=rng.randint(50, 200))
+            for name, select in STRATEGIES.items():
+                selected = select(case, count_words)
+                turns, notes = as_published(name, case)
+                self.assertEqual((selected["turns"], selected["messages"]), (turns, render(case, turns, notes)), name)
 
 
 class LongestEnd(unittest.TestCase):
