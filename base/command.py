@@ -5,6 +5,7 @@ Does not know what any command does; its errors are one line each: what, where, 
 """
 
 import argparse
+import filecmp
 import hashlib
 import io
 import json
@@ -135,8 +136,11 @@ def dump(value):
     return text
 
 
-def write_bytes(path, data):
-    """Write a whole file or leave the old one as it was: a temporary file beside it, flushed, then moved."""
+def write_bytes(path, data, keep=False):
+    """Write a whole file or leave the old one as it was: a temporary file beside it, flushed, then moved.
+
+    data: bytes, or an iterable of bytes; keep: an earlier file of other content is kept under another name.
+    """
     path = Path(path)
     temporary = None
     try:
@@ -144,9 +148,11 @@ def write_bytes(path, data):
             raise InputError(f"{path}: is no file that can be replaced; choose another place")
         handle, temporary = tempfile.mkstemp(prefix=path.name + ".", suffix=".part", dir=path.parent)
         with open(handle, "wb") as file:
-            file.write(data)
+            file.writelines([data] if isinstance(data, bytes) else data)
             file.flush()
             os.fsync(file.fileno())
+        if keep and path.exists() and not filecmp.cmp(path, temporary, shallow=False):
+            keep_earlier(path)
         mask = os.umask(0)
         os.umask(mask)
         os.chmod(temporary, path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~mask)
@@ -181,14 +187,12 @@ def whole_numbers(text):
 def replace_file(path, data, own):
     """Write bytes where nothing stands, or an earlier output of the same command, which is kept beside the new one.
 
-    own(path) tells whether the file there is such an output; anything else is left as it is, with an InputError. The
-    earlier one becomes NAME.previous.SUFFIX, or NAME.previous.2.SUFFIX and so on: the first name that is free.
+    data: bytes, or an iterable of bytes. own(path) tells whether the file there is such an output; anything else is left
+    as it is, with an InputError. The earlier one becomes NAME.previous.SUFFIX, or NAME.previous.2.SUFFIX and so on: the
+    first name that is free.
     """
-    path = Path(path)
     check_replaceable(path, own)
-    if path.exists() and path.read_bytes() != data:
-        keep_earlier(path)
-    write_bytes(path, data)
+    write_bytes(path, data, keep=True)
 
 
 def keep_earlier(path):

@@ -106,3 +106,29 @@ def ending_turn(messages, history):
         return None
     turns = [number for number, turn in enumerate(history, 1) if messages[-1]["content"].endswith(turn["user"])]
     return turns[0] if len(turns) == 1 else None
+
+
+def as_messages(events, name=str):
+    """(chat messages of events of one conversation, results left out since no call of these asks for them).
+
+    A result stands behind the message that calls. `name` gives a call its new id: one that a tool uses twice is two.
+    """
+    groups, names, left_out = [], {}, 0  # a group: a message, and behind one that calls the results
+    for one in events:
+        content = one.get("content") or ""
+        if one["kind"] == "tool_call":
+            given = one.get("arguments")
+            if not groups or groups[-1][-1]["role"] != "assistant":
+                groups.append([{"role": "assistant", "content": ""}])
+            call_id = name(one.get("call_id"))
+            names[one.get("call_id")] = call_id, groups[-1]
+            function = {"name": str(one.get("name")), "arguments": given if isinstance(given, dict) else {"input": given}}
+            groups[-1][0].setdefault("tool_calls", []).append({"id": call_id, "type": "function", "function": function})
+        elif one["kind"] in ("user", "assistant"):
+            groups.append([{"role": one["kind"], "content": content}])
+        elif one.get("call_id") in names:
+            call_id, group = names.pop(one["call_id"])
+            group.append({"role": "tool", "tool_call_id": call_id, "content": content})
+        else:
+            left_out += 1
+    return [message for group in groups for message in group], left_out

@@ -7,20 +7,20 @@ reminders are no turns. Lines of sub-agents among others (isSidechain) are anoth
 
 import re
 
-from compaction.sessions.content import CONTINUED, blocks, count_foreign, own_words, text_of
-from compaction.sessions.log import as_messages, attempt, compaction, event
+from compaction.contexts import as_messages
+from compaction.sessions.content import CONTINUED, blocks, count_foreign, own_words, said_by_model, text_of
+from compaction.sessions.log import attempt, compaction, event
 
 QUIET = set(
-    "progress file-history-snapshot file-history-delta summary custom-title ai-title agent-name agent-color "
-    "agent-setting tag last-prompt mode permission-mode pr-link worktree-state relocated "
-    "frame-link bridge-session fork-context-ref "
+    "progress file-history-snapshot file-history-delta summary custom-title ai-title agent-name agent-color agent-setting "
+    "tag last-prompt mode permission-mode pr-link worktree-state relocated frame-link bridge-session fork-context-ref "
     "speculation-accept content-replacement attribution-snapshot task-summary started result marble-origami-commit "
     "marble-origami-snapshot".split())
 REFUSED = ("The user doesn't want to proceed with this tool use", "Permission for this tool use was denied")
-SAID = "the user said:"
-AFTER_SAID = "\n\nNote: The user's next message"
+SAID = re.compile(r"the user said:\s*(.*?)\s*(?:\n\nNote: The user's next message|\Z)", re.DOTALL)
 ANSWERED = ("User has answered your questions", "Your questions have been answered")
 ANSWER = re.compile(r'"="(.*?)"(?=, "|\. You can now|\.?\s*\Z| (?:selected|user) )', re.DOTALL)
+NOTICE = "task-notification"  # the kind of origin of a line that the tool wrote
 COMMAND = re.compile(r"\s*<command-(?:name|message|args)>")
 ARGS = re.compile(r"<command-args>(.*?)</command-args>", re.DOTALL)
 INTERRUPTED = re.compile(r"\s*\[Request interrupted by user[^\]\n]*\]\s*")
@@ -41,9 +41,9 @@ def session_id(record):
 
 def identity(record):
     """What stays equal when a line is stored again: its uuid (in a fork, that of the line it copies), or all of it."""
-    copied = record.get("forkedFrom")
-    copied = copied.get("messageUuid") if isinstance(copied, dict) else None
-    return copied or record.get("uuid") or (record if record.get("timestamp") else None)
+    fork = record.get("forkedFrom")
+    return ((fork.get("messageUuid") if isinstance(fork, dict) else None) or record.get("uuid")
+            or (record if record.get("timestamp") else None))
 
 
 def events(records, tally):
@@ -92,18 +92,12 @@ class Reader:
         if self.sidechain and not record.get("isSidechain") and kind in ("user", "assistant"):
             self.tally.note("lines of a sub-agent before the conversation's own, read as part of it")
             self.sidechain = False
+        read = {"user": self.user, "assistant": self.assistant, "system": self.system, "queue-operation": self.queue,
+                "attachment": self.attachment}.get(kind)
         if record.get("isSidechain") and not self.sidechain:
             self.tally.left_out("line of a sub-agent")
-        elif kind == "user":
-            yield from self.user(record)
-        elif kind == "assistant":
-            yield from self.assistant(record)
-        elif kind == "system":
-            yield from self.system(record)
-        elif kind == "queue-operation":
-            self.queue(record)
-        elif kind == "attachment":
-            yield from self.attachment(record)
+        elif read:
+            yield from read(record) or ()
         elif kind in QUIET:
             self.tally.left_out(f"{kind} line")
         else:
@@ -135,26 +129,22 @@ class Reader:
         if summary is None:
             self.tally.note("compaction without a summary")
         boundary = boundary or {}
-        preserved = (boundary.get("compactMetadata") or {}).get("preservedMessages") or {}
-        uuids = preserved.get("uuids") or []
-        missing = [uuid for uuid in uuids if uuid not in self.made]
-        for _ in missing:
+        uuids = ((boundary.get("compactMetadata") or {}).get("preservedMessages") or {}).get("uuids") or []
+        for _ in set(uuids) - self.made.keys():
             self.tally.note("message that a compaction kept and that is not in this file")
         kept, _ = as_messages(one for uuid in uuids for one in self.made.get(uuid, ()))
-        yield compaction(summary, boundary.get("timestamp") or time, kept, opaque=bool(missing))
+        yield compaction(summary, boundary.get("timestamp") or time, kept, opaque=not set(uuids) <= self.made.keys())
 
     def user(self, record):
         time, content = record.get("timestamp"), (record.get("message") or {}).get("content")
         if is_summary(record):
             yield from self.compacted(text_of(content, self.tally), time)
             return
-        origin = record.get("origin")
-        if record.get("isMeta") or isinstance(origin, dict) and origin.get("kind") == "task-notification":
+        if record.get("isMeta") or isinstance(record.get("origin"), dict) and record["origin"].get("kind") == NOTICE:
             self.tally.left_out("text that the tool put under the user's role")
             return
         if not isinstance(content, (str, list)):
             self.tally.unread("user line without content")
-            return
         words = []
         for kind, value in blocks(content, self.tally):
             if kind == "result":
@@ -175,13 +165,12 @@ class Reader:
 
     def text(self, text, time, words):
         """Events of one text block; the user's plain words are put into `words`."""
-        mark = INTERRUPTED.match(text)
-        if mark:
+        if mark := INTERRUPTED.match(text):
             self.tally.left_out("mark of an interruption")
             yield event("interrupted")
             text = text[mark.end() :]
-            if not text:
-                return
+        if mark and not text:
+            return
         if COMMAND.match(text):
             yield from self.command(text, time)
         elif own_words(text).strip():
@@ -209,12 +198,9 @@ class Reader:
         """A tool's result, and the words of the user that stand in it."""
         time, text = record.get("timestamp"), value["content"]
         yield event("tool_result", time, **value)
-        if text.startswith(REFUSED) and SAID in text:
-            said = text.split(SAID, 1)[1].split(AFTER_SAID, 1)[0].strip()
-            if said:
-                yield event("user", time, content=said, origin="refusal")
-        elif text.startswith(REFUSED):
-            yield event("interrupted")
+        if text.startswith(REFUSED):
+            said = SAID.search(text)
+            yield event("user", time, content=said[1], origin="refusal") if said and said[1] else event("interrupted")
         elif text.startswith(ANSWERED):
             told = record.get("toolUseResult")
             told = told.get("answers") if isinstance(told, dict) else None
@@ -235,19 +221,13 @@ class Reader:
         if tokens and (key,) not in self.said:
             self.said.add((key,))
             yield event("request", tokens=tokens)
-        for kind, value in blocks(message.get("content"), self.tally):
-            if kind == "result":
-                yield event("tool_result", time, **value)
-                continue
-            mark = key, value if kind == "text" else value["call_id"]
-            if kind == "text" and not value.strip():
-                self.tally.left_out("empty text")
-            elif mark in self.said:
-                self.tally.left_out("text of a reply told twice" if kind == "text" else "call told twice")
-            else:
+        for one in said_by_model(message.get("content"), time, key, self.tally):
+            mark = key, one["content"] if one["kind"] == "assistant" else one["call_id"]
+            if one["kind"] == "tool_result" or mark not in self.said:
                 self.said.add(mark)
-                fields = {"content": value} if kind == "text" else value
-                yield event("assistant" if kind == "text" else "tool_call", time, reply_key=key, **fields)
+                yield one
+            else:
+                self.tally.left_out("text of a reply told twice" if one["kind"] == "assistant" else "call told twice")
 
     def system(self, record):
         if record.get("subtype") == "compact_boundary":
@@ -274,25 +254,23 @@ class Reader:
                 self.tally.kept_back()
                 return
         elif operation in ("dequeue", "remove") and self.queued:
-            named = [item for item in self.queued if isinstance(content, str) and item[1] == words]
-            taken = named[0] if named else self.queued[0]
-            self.queued.remove(taken)
-            self.delivered += [taken] if taken[1] else []
+            named = [item for item in self.queued if isinstance(content, str) and item[1] == words] or self.queued
+            self.delivered += [named[0]] if named[0][1] else []
+            self.queued.remove(named[0])
         elif operation in ("popAll", "clear"):
-            for _, words in self.queued:
-                if words:
-                    self.tally.left_out("queued words that the user took back")
+            for _ in filter(None, (words for _, words in self.queued)):
+                self.tally.left_out("queued words that the user took back")
             self.queued = []
         self.tally.left_out(f"queue operation: {operation}")
 
     def attachment(self, record):
         attached = record.get("attachment") or {}
-        if attached.get("type") == "queued_command" and attached.get("prompt"):
-            words = own_words(text_of(attached["prompt"], self.tally))
-            if words.strip():
-                yield from self.spoken(words, record.get("timestamp"), None)
-                return
-        self.tally.left_out(f"attachment: {attached.get('type')}")
+        prompt = attached.get("prompt") if attached.get("type") == "queued_command" else None
+        words = own_words(text_of(prompt, self.tally))
+        if words.strip():
+            yield from self.spoken(words, record.get("timestamp"), None)
+        else:
+            self.tally.left_out(f"attachment: {attached.get('type')}")
 
 
 def is_summary(record):

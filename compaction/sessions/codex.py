@@ -1,37 +1,26 @@
 """Events of a Codex session (rollout file): response items, and event_msg lines that say what the user typed.
 
-A user turn is an event_msg user_message; response items under the
-user's role that none of those repeats are AGENTS.md, the environment or other agents' orders. A fork or sub-agent
-begins with its parent's history, the times rewritten: lines before the first turn id that is not older than its own id.
+A user turn is an event_msg user_message; response items under the user's role that none of those repeats are AGENTS.md,
+the environment or other agents' orders. A fork or sub-agent begins with its parent's history, the times rewritten: lines
+before the first turn id that is not older than its own id.
 """
 
 import json
+import re
 
 from compaction.sessions.content import arguments, count_foreign, own_words, text_of
 from compaction.sessions.log import SHAPE_ERRORS, attempt, compaction, event
 
-LINES = set("session_meta response_item event_msg turn_context compacted world_state inter_agent_communication".split())
-CALLS = {
-    "function_call": "arguments",
-    "custom_tool_call": "input",
-    "local_shell_call": "action",
-    "web_search_call": "action",
-    "tool_search_call": "arguments",
-    "image_generation_call": "revised_prompt",
-}
-OUTPUTS = {"function_call_output", "custom_tool_call_output", "local_shell_call_output", "tool_search_output"}
-# What the response items tell again, or what is no part of the conversation.
-QUIET = set(
-    "agent_message agent_message_delta agent_reasoning agent_reasoning_raw_content agent_reasoning_section_break "
-    "token_count task_started task_complete turn_started turn_complete exec_command_begin exec_command_end "
-    "exec_command_output_delta patch_apply_begin patch_apply_end web_search_begin web_search_end mcp_tool_call_begin "
-    "mcp_tool_call_end turn_diff plan_update session_configured background_event stream_error error warning "
-    "entered_review_mode exited_review_mode item_started item_completed thread_name_updated view_image_tool_call "
-    "image_generation_begin image_generation_end collab_agent_spawn_end collab_waiting_end collab_close_end "
-    "collab_agent_interaction_end collab_resume_end thread_settings_applied thread_goal_updated sub_agent_activity "
-    "guardian_assessment dynamic_tool_call_request dynamic_tool_call_response hook_started hook_completed "
-    "model_reroute undo_started undo_completed deprecation_notice shutdown_complete terminal_interaction".split())
-KINDS = {"user_instructions", "environment_context"}  # user_message of old versions that no user typed
+LINES = "session_meta response_item event_msg turn_context compacted world_state inter_agent_communication".split()
+CALLS = {"function_call": "arguments", "custom_tool_call": "input", "local_shell_call": "action",
+         "web_search_call": "action", "tool_search_call": "arguments", "image_generation_call": "revised_prompt"}
+OUTPUTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output", "tool_search_output")
+# What the response items tell again, or what is no part of the conversation: kinds of event_msg by how they begin.
+QUIET = re.compile(
+    r"(?:agent_(?:message|reasoning)|token_count|task_|turn_(?:started|complete|diff)|exec_command_|patch_apply_|web_search_|"
+    r"mcp_tool_call_|plan_update|session_configured|background_event|stream_error|error|warning|entered_|exited_|item_|"
+    r"thread_(?:name|settings|goal)|view_image|image_generation|collab_|sub_agent|guardian_|dynamic_tool|hook_|"
+    r"model_reroute|undo_|deprecation|shutdown|terminal_)")
 
 
 def is_record(value):
@@ -41,28 +30,23 @@ def is_record(value):
 def legacy(value):
     """The payload of a line of the first versions, which had no wrapper; None for anything else."""
     kind = value.get("type")
-    if "payload" in value or "uuid" in value or "sessionId" in value:
+    if {"payload", "uuid", "sessionId"} & value.keys() or not isinstance(kind, str):
         return None
-    if (kind in ("message", "reasoning")
-        and ("content" in value or "summary" in value)
-        or kind in CALLS
-        or kind in OUTPUTS):
-        return value
-    return None
+    said = kind in ("message", "reasoning") and bool({"content", "summary"} & value.keys())
+    return value if said or kind in CALLS or kind in OUTPUTS else None
 
 
 def session_id(record):
-    payload = record.get("payload") or {}
-    return payload.get("id") if record.get("type") == "session_meta" else None
+    return record["payload"].get("id") if record.get("type") == "session_meta" else None
 
 
-def parent_id(record):
-    payload = record.get("payload") if record.get("type") == "session_meta" else None
-    if not payload:
-        return None
-    spawn = ((payload.get("source") or {}).get("subagent") or {}) if isinstance(payload.get("source"), dict) else {}
-    spawn = spawn.get("thread_spawn") if isinstance(spawn, dict) else None
-    return payload.get("forked_from_id") or (spawn or {}).get("parent_thread_id")
+def spawned(payload):
+    """(whether an agent gave the orders of this session, id of the session whose history it begins with or None)."""
+    source = payload.get("source")
+    agent = source.get("subagent") if isinstance(source, dict) else None
+    spawn = agent.get("thread_spawn") if isinstance(agent, dict) else None
+    parent = payload.get("forked_from_id") or (spawn or {}).get("parent_thread_id")
+    return isinstance(source, dict) and "subagent" in source, parent
 
 
 def identity(record):
@@ -70,7 +54,8 @@ def identity(record):
 
     Lines that say nothing of the conversation have none: a redacted thought or a token count is often equal to another.
     """
-    return None if (record.get("payload") or {}).get("type") in ("reasoning", "token_count") else record
+    payload = record.get("payload")
+    return None if isinstance(payload, dict) and payload.get("type") in ("reasoning", "token_count") else record
 
 
 def events(records, tally):
@@ -111,18 +96,15 @@ class Reader:
     def place(self, record, payload):
         """Take the session's own id from its first header, and see whether a fork's copied history has ended."""
         if record.get("type") == "session_meta" and self.own_id is None:
-            self.own_id, self.parent = payload.get("id"), parent_id(record)
-            self.by_agent = isinstance(payload.get("source"), dict) and "subagent" in payload["source"]
+            self.own_id, (self.by_agent, self.parent) = payload.get("id"), spawned(payload)
             self.in_copy = self.parent is not None
             if self.in_copy:
                 known = str(self.parent).lower() in self.tally.known_sessions
                 self.tally.note(f"fork of {self.parent}, which {'was read too' if known else 'is not in this import'}")
         if record.get("type") == "session_meta" and payload.get("history_base"):
             self.tally.note("continues another file of its thread: turns count from 1 here again")
-        turn_id = payload.get("turn_id")
-        if self.in_copy and record.get("type") in ("event_msg", "turn_context") and isinstance(turn_id, str):
-            if turn_id >= str(self.own_id):  # both are ids that begin with their time (UUID version 7)
-                self.in_copy = False
+        if record.get("type") in ("event_msg", "turn_context") and str(payload.get("turn_id") or "") >= str(self.own_id):
+            self.in_copy = False  # both are ids that begin with their time (UUID version 7)
         self.tally.copied = self.in_copy and str(self.parent).lower() in self.tally.known_sessions
 
     def flush(self):
@@ -189,13 +171,12 @@ class Reader:
             for _ in payload.get(field) or []:
                 self.tally.left_out("image from the user")
         words = own_words(payload["message"])
-        if payload.get("kind") in KINDS or not words.strip():
+        if payload.get("kind") in ("user_instructions", "environment_context") or not words.strip():  # old versions
             count_foreign(payload["message"], self.tally)
             return
         self.typed_seen = True
-        same = [item for item in self.waiting if item[1].strip() == words.strip()]
-        if same:
-            self.waiting.remove(same[-1])
+        for item in [item for item in self.waiting if item[1].strip() == words.strip()][-1:]:
+            self.waiting.remove(item)
         yield from self.flush()
         yield self.user(words, time)
 
@@ -208,13 +189,13 @@ class Reader:
                 yield compaction(None, time)
             self.compacted_before = False
             self.tally.left_out("context_compacted message")
-        elif kind == "turn_aborted":
-            self.tally.left_out("mark of an interruption")
+        elif kind in ("turn_aborted", "thread_rolled_back"):
+            if kind == "turn_aborted":
+                self.tally.left_out("mark of an interruption")
+            else:
+                self.tally.note("turns that the user took back (still in the log)")
             yield event("interrupted")
-        elif kind == "thread_rolled_back":
-            self.tally.note("turns that the user took back (still in the log)")
-            yield event("interrupted")
-        elif kind in QUIET:
+        elif QUIET.match(str(kind)):
             self.tally.left_out(f"{kind} message")
         else:
             self.tally.unread(f"event_msg of unknown type {kind!r}")

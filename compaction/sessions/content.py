@@ -5,9 +5,14 @@ person's own.
 import json
 import re
 
+from compaction.sessions.log import event
+
 THINKING = ("thinking", "redacted_thinking", "reasoning", "reasoning_content", "refusal")
 TEXTS = ("text", "input_text", "output_text", None)
+GEMINI = ("functionResponse", "inlineData", "fileData")  # names of what a block of that tool holds
 CALLS = ("tool_use", "server_tool_use")
+WORDLESS = ("image", "image_url", "document", "file", "input_audio", "input_image", "input_file", "inlineData", "fileData",
+            "tool_reference", "search_result", "web_search_result", "resource", "resource_link", "audio")
 TAGS = "|".join(
     ("system-reminder system_reminder local-command-stdout local-command-stderr local-command-caveat bash-input "
      "bash-stdout bash-stderr task-notification agent-message ide_opened_file ide_selection ide_diagnostics "
@@ -58,63 +63,43 @@ def blocks(content, tally):
     read (thinking, images, files) is counted as left out, what is not known as unread.
     """
     for block in [content] if isinstance(content, (str, dict)) else content or []:
-        kind = block.get("type") if isinstance(block, dict) else None
-        if isinstance(block, str):
-            yield "text", block
-        elif not isinstance(block, dict) or not isinstance(kind, str | None):
+        block = {"text": block} if isinstance(block, str) else block
+        if not isinstance(block, dict) or not isinstance(block.get("type"), str | None):
             tally.unread(f"block of type {type(block).__name__}")
-        elif kind in THINKING or block.get("thought"):
+            continue
+        kind = block.get("type") or next((name for name in GEMINI if name in block), None)
+        if kind in THINKING or block.get("thought"):
             tally.left_out("thinking")
-        elif kind in TEXTS and isinstance(block.get("text"), str):
-            yield "text", block["text"]
-        elif kind in CALLS or isinstance(block.get("functionCall"), dict):
-            call = block if kind in CALLS else block["functionCall"]
-            given = call.get("input") if kind in CALLS else call.get("args")
-            yield "call", {"name": call.get("name"), "arguments": arguments(given), "call_id": call.get("id")}
-        elif kind == "tool_result" or kind and kind.endswith("_tool_result"):
+        elif kind in TEXTS and isinstance(block.get("text", block.get("output")), str):
+            yield "text", block.get("text", block.get("output"))
+        elif kind in CALLS:
+            yield "call", {"name": block.get("name"), "arguments": arguments(block.get("input")), "call_id": block.get("id")}
+        elif kind == "functionResponse":
+            answer = (block[kind] or {}).get("response")
+            answer = answer.get("output", answer.get("error", answer)) if isinstance(answer, dict) else answer
+            yield "text", answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False, sort_keys=True)
+        elif kind and kind.endswith("tool_result"):
             yield "result", {"content": text_of(block.get("content"), tally), "call_id": block.get("tool_use_id")}
-        elif isinstance(block.get("functionResponse"), dict):
-            result = block["functionResponse"]
-            yield "result", {"content": text_of(block, tally), "call_id": result.get("id"), "name": result.get("name")}
-        elif kind in ("image", "image_url", "document", "file", "input_audio", "input_image", "input_file"):
+        elif kind in WORDLESS:
             tally.left_out(f"block without text: {kind}")
-        elif kind is None and {"inlineData", "fileData"} & block.keys():
-            tally.left_out("block without text: " + next(iter(block)))
         else:
             tally.unread(f"block of unknown type {kind!r}")
 
 
-def text_of(content, tally):
-    """The text of a message's or result's content: a string, or blocks, whose texts are joined by line ends.
-
-    A block that is no text (an image, a file) is counted as left out; a shape that is unknown as unread.
-    """
-    if content is None or isinstance(content, str):
-        return content or ""
-    if not isinstance(content, (dict, list)):
-        tally.unread(f"content of type {type(content).__name__}")
-        return ""
-    texts = []
-    for block in [content] if isinstance(content, dict) else content:
-        text = block if isinstance(block, str) else block_text(block)
-        if text is None:
-            kind = block.get("type") or next(iter(block), "empty") if isinstance(block, dict) else type(block).__name__
-            tally.left_out(f"block without text: {kind}")
+def said_by_model(content, time, key, tally):
+    """The raw events of a model's message: its texts, its calls, and results that stand beside them."""
+    for kind, value in blocks(content, tally):
+        if kind != "text":
+            yield event("tool_" + kind, time, reply_key=key, **value)
+        elif value.strip():
+            yield event("assistant", time, content=value, reply_key=key)
         else:
-            texts.append(text)
-    return "\n".join(texts)
+            tally.left_out("empty text")
 
 
-def block_text(block):
-    """The text of one content block, or None when it holds none. Gemini's results hold output or error."""
-    if not isinstance(block, dict):
-        return None
-    answer = block.get("functionResponse")
-    answer = answer.get("response") if isinstance(answer, dict) else None
-    if isinstance(answer, dict):
-        value = answer.get("output", answer.get("error", answer))
-        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
-    return next((block[field] for field in ("text", "output") if isinstance(block.get(field), str)), None)
+def text_of(content, tally):
+    """The text of a message's or result's content, blocks joined by line ends."""
+    return "\n".join(value for kind, value in blocks(content, tally) if kind == "text")
 
 
 def arguments(value):

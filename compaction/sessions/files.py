@@ -4,6 +4,7 @@ The format is seen by content, never by the name of a file.
 """
 
 import json
+import os
 from collections import Counter
 from pathlib import Path
 
@@ -24,13 +25,10 @@ HEADS = (("aider", b"# aider chat"), ("SpecStory", b"SpecStory"), ("Cursor or op
 
 def foreign(value):
     """The tool whose files have a value of this shape, as far as the shape tells, where none of ours reads it; or None."""
-    if isinstance(value, list):
-        return next(filter(None, map(foreign, value[:LOOKED_AT])), None)
     if not isinstance(value, dict):
-        return None
-    kind, message, info = str(value.get("type")), value.get("message"), value.get("info")
-    first = next((one for one in value.get("messages") or () if isinstance(one, dict)), {}) if isinstance(
-        value.get("messages"), list) else {}
+        return next(filter(None, map(foreign, value[:LOOKED_AT])), None) if isinstance(value, list) else None
+    kind, message, info, messages = str(value.get("type")), *map(value.get, ("message", "info", "messages"))
+    first = next((one for one in (messages if isinstance(messages, list) else ()) if isinstance(one, dict)), {})
     shapes = (
         ("Qwen Code", isinstance(message, dict) and "parts" in message and "sessionId" in value),
         ("Cursor", "role" in value and isinstance(message, dict) or "composerId" in value or "bubbleId" in value),
@@ -43,18 +41,17 @@ def foreign(value):
         ("Roo Code or Cline", kind in ("say", "ask") and "ts" in value or "apiConversationHistory" in value
          or "agent" in value and "sessionId" in value and "role" in first
          or value.get("role") == "user" and "<environment_details>" in json.dumps(value.get("content"))),
-        ("SWE-agent", isinstance(value.get("trajectory"), list) or "trajectory_format" in value))
+        ("SWE-agent", isinstance(value.get("trajectory"), list) or "trajectory_format" in value),
+        ("a checkpoint of Gemini CLI (its session holds the same)", "parts" in value and value.get("role") in ("user", "model")
+         or "clientHistory" in value))
     named = next((name for name, fits in shapes if fits), None)
     return named or foreign(next((value[key] for key in ("messages", "history", "trajectory")
                                   if isinstance(value.get(key), list)), None))
 
 
 def fits(value, name):
-    """Whether a value can be a record of a format; a shape that the question itself fails on is none."""
-    try:
-        return isinstance(value, dict) and bool(LINES[name].is_record(value))
-    except SHAPE_ERRORS:
-        return False
+    """Whether a value can be a record of a format."""
+    return isinstance(value, dict) and bool(LINES[name].is_record(value))
 
 
 def inputs(paths):
@@ -79,23 +76,26 @@ def inputs(paths):
     return list({path.resolve(): path for path in files}.values()), others
 
 
+def head_of(path):
+    with open(path, "rb") as file:
+        return file.read(HEAD)
+
+
 def foreign_head(path):
     """The tool that a file's first bytes name, or None."""
-    with open(path, "rb") as file:
-        head = file.read(HEAD)
+    head = head_of(path)
     return next((name for name, mark in HEADS if mark in head), None)
 
 
 def conversation_ids(paths):
-    """{path: id}: the file's stem, with as many of its folders before it as tell it from the others of this import."""
-    ids = {path: path.stem for path in paths}
-    parents = {path: path.resolve().parent.parts[1:] for path in paths}
-    for levels in range(1, 1 + max(map(len, parents.values()))):
-        times = Counter(ids.values())
-        if len(times) == len(ids):
-            return ids
-        ids = {p: "/".join((*parents[p][-levels:], p.stem)) if times[value] > 1 else value for p, value in ids.items()}
-    return {path: str(path) for path in paths} if len(set(ids.values())) < len(ids) else ids  # a.json beside a.jsonl
+    """{path: id}: the file's stem; where several have it, the path below the folder that all are in, with its ending
+    where only that tells them apart."""
+    names, common = {}, os.path.commonpath([path.resolve().parent for path in paths])
+    for path in paths:
+        below = path.resolve().relative_to(common)
+        names[path] = [path.stem, below.with_suffix("").as_posix(), below.as_posix()]
+    times = [Counter(name[level] for name in names.values()) for level in range(3)]
+    return {path: next(one for one, count in zip(name, times) if count[one] == 1) for path, name in names.items()}
 
 
 def look(path):
@@ -118,7 +118,7 @@ def look(path):
         ids = (LINES[name].session_id(value) for value in ahead if fits(value, name))
         return {**seen, "format": name, "session": next((one for one in ids if isinstance(one, str)), None),
                 "like": foreign(ahead)}
-    if len(ahead) > 1 and not begins_as_list(path):
+    if len(ahead) > 1 and not head_of(path).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):  # a list may have a line each
         heads = [v for v in ahead if isinstance(v, dict)]
         if any("projectHash" in v or v.get("type") == "gemini" for v in heads):
             session = next((v["sessionId"] for v in heads if isinstance(v.get("sessionId"), str)), None)
@@ -127,12 +127,6 @@ def look(path):
         return {**seen, "format": "OpenAI messages" if known else None, "like": foreign(ahead), "document": "lines"}
     value = read_document(path)
     return {**seen, "format": document_format(value), "like": foreign(value), "document": "one"}
-
-
-def begins_as_list(path):
-    """Whether a file begins like one JSON list: its entries may stand one a line, and are no lines of their own."""
-    with open(path, "rb") as file:
-        return file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
 
 
 def read_document(path):
@@ -174,7 +168,8 @@ def raw_conversations(seen, tally, before):
         return None
     before.add(digest(value))
     if name == "Gemini CLI":
-        return [("", lambda: gemini.events(gemini.fold(value, tally) if seen["document"] == "lines" else value, tally))]
+        folded = gemini.fold(value, tally) if seen["document"] == "lines" else value
+        return [("", lambda: gemini.events(folded, tally))]
     if name == "Codex":
         return [("", lambda: codex.events(chat.each(value["items"], tally), tally))]
     return [(end, lambda messages=messages: chat.events(messages, tally)) for end, messages in chat.conversations(value)]
@@ -190,19 +185,13 @@ def once(records, identity, tally, before):
         payload = record.get("payload")
         if isinstance(payload, dict) and isinstance(payload.get("turn_id"), str):
             turn = payload["turn_id"]  # a fork gives thousands of lines one time: equal words in two turns are two
-        try:
-            line_id = identity(record)
-        except SHAPE_ERRORS:
-            line_id = None
-        if line_id is None:
-            tally.copied = False
-        else:
-            key = digest([line_id, turn])
-            if key in here:
-                tally.left_out("doubled line", place)
-                continue
-            here.add(key)
-            tally.copied = key in before
+        line_id = identity(record)
+        key = None if line_id is None else digest([line_id, turn])
+        if key in here:
+            tally.left_out("doubled line", place)
+            continue
+        here |= {key} - {None}
+        tally.copied = key in before
         yield record
     before |= here
 

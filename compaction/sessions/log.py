@@ -18,8 +18,7 @@ reply   number of the model's reply in the conversation, from 1; 0 before the fi
 
 import json
 import re
-from collections import OrderedDict
-from datetime import datetime, timezone
+from functools import partialmethod
 
 from base.command import InputError
 from base.shapes import misfit
@@ -34,7 +33,6 @@ SAID = {**EVENT, "content": lambda text: isinstance(text, str)}
 SHAPES = {"user": SAID, "tool_result": SAID, "tool_call": {**EVENT, "name": lambda name: isinstance(name, str)}}
 HALF = re.compile(r"\\u[dD][89a-fA-F]")  # how half of a surrogate pair is written, or a pair
 DECODE = json.JSONDecoder().decode  # json.loads would look for the encoding of each line first
-REMEMBERED = 10_000  # ids of closed conversations; one that comes again after that many others is taken for a new one
 SHAPE_ERRORS = (AttributeError, TypeError, KeyError, ValueError, IndexError, RecursionError)
 
 
@@ -45,12 +43,12 @@ class Tally:
     `noted` (is in the log, but odd).
     """
 
-    def __init__(self):
+    def __init__(self, known_sessions=frozenset()):
         self.groups = {"unread": {}, "left_out": {}, "noted": {}}
         self.told = 0  # how often something was counted, or kept back for a later event
         self.place = 0  # the line being read, so that the readers need not pass it
         self.copied = False  # whether that line repeats one of a conversation read before
-        self.known_sessions = frozenset()  # ids of the other sessions of this import, lower case
+        self.known_sessions = known_sessions  # ids of the other sessions of this import, lower case
 
     def add(self, group, kind, place=None):
         """Count one `kind` at `place` (the line being read when not given)."""
@@ -63,14 +61,9 @@ class Tally:
         else:
             spans[1].append([place, place])
 
-    def unread(self, kind, place=None):
-        self.add("unread", kind, place)
-
-    def left_out(self, kind, place=None):
-        self.add("left_out", kind, place)
-
-    def note(self, kind, place=None):
-        self.add("noted", kind, place)
+    unread = partialmethod(add, "unread")
+    left_out = partialmethod(add, "left_out")
+    note = partialmethod(add, "noted")
 
     def kept_back(self):
         """The record being read becomes an event later, with another record."""
@@ -111,7 +104,12 @@ def number(conversation_id, raw_events, tally):
         if raw.get("call_id") is not None and not isinstance(raw["call_id"], str):
             raw["call_id"] = str(raw["call_id"])
         if kind == "tool_call":
-            check_call(raw, open_calls, tally)
+            if not isinstance(raw.get("name"), str):
+                tally.note("call without a name")
+                raw["name"] = str(raw.get("name") or "")
+            if raw.get("call_id") in open_calls:
+                tally.note("call without a result", open_calls[raw["call_id"]])
+            open_calls.update({} if raw.get("call_id") is None else {raw["call_id"]: tally.place})
         elif kind == "tool_result" and open_calls.pop(raw.get("call_id"), None) is None:
             tally.note("result without a call")
         last = kind
@@ -128,17 +126,6 @@ def number(conversation_id, raw_events, tally):
     yield from waiting
     for place in open_calls.values():
         tally.note("call without a result", place)
-
-
-def check_call(raw, open_calls, tally):
-    """Give a call a name that is a text, and keep its place until its result comes."""
-    if not isinstance(raw.get("name"), str):
-        tally.note("call without a name")
-        raw["name"] = "" if raw.get("name") is None else str(raw["name"])
-    if raw.get("call_id") is not None:
-        if raw["call_id"] in open_calls:
-            tally.note("call without a result", open_calls[raw["call_id"]])
-        open_calls[raw["call_id"]] = tally.place
 
 
 def attempt(read, tally):
@@ -158,70 +145,14 @@ def attempt(read, tally):
 
 
 def event(kind, time=None, **fields):
-    """A raw event: kind, time as ISO text where known, and the fields that the kind has."""
-    return {"kind": kind, "time": iso_time(time), **fields}
+    """A raw event: kind, time where it is a text, and the fields that the kind has."""
+    return {"kind": kind, "time": time if isinstance(time, str) and time else None, **fields}
 
 
 def compaction(summary, time=None, kept=(), opaque=False):
     """A raw compaction event; `summary` None means that it cannot be read."""
     return event("compaction", time, content=summary, kept=list(kept) or None,
                  opaque=(summary is None or opaque) or None)
-
-
-def iso_time(value):
-    """ISO 8601 text for an ISO text or a number of seconds or milliseconds since 1970; None for anything else.
-
-    iso_time(1770112800000) -> "2026-02-03T10:00:00.000Z"
-    """
-    if isinstance(value, str):
-        return value or None
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    try:
-        moment = datetime.fromtimestamp(value / 1000 if abs(value) > 1e11 else value, timezone.utc)
-    except (OverflowError, OSError, ValueError):
-        return None
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def as_messages(events, name=str):
-    """(chat messages of events of one conversation, results left out since no call of these asks for them).
-
-    A result stands behind the message that calls. `name` gives a call its new id: one that a tool uses twice is two.
-    """
-    groups, names, left_out = [], {}, 0  # a group: a message, and behind one that calls the results
-    for one in events:
-        content = one.get("content") or ""
-        if one["kind"] == "tool_call":
-            given = one.get("arguments")
-            if not groups or groups[-1][-1]["role"] != "assistant":
-                groups.append([{"role": "assistant", "content": ""}])
-            call_id = name(one.get("call_id"))
-            names[one.get("call_id")] = call_id, groups[-1]
-            function = {"name": str(one.get("name")), "arguments": given if isinstance(given, dict) else {"input": given}}
-            groups[-1][0].setdefault("tool_calls", []).append({"id": call_id, "type": "function", "function": function})
-        elif one["kind"] in ("user", "assistant"):
-            groups.append([{"role": one["kind"], "content": content}])
-        elif one.get("call_id") in names:
-            call_id, group = names.pop(one["call_id"])
-            group.append({"role": "tool", "tool_call_id": call_id, "content": content})
-        else:
-            left_out += 1
-    return [message for group in groups for message in group], left_out
-
-
-def context_line(event, count):
-    """The context that a compaction event left, the `count`-th of its conversation, as a line for --contexts.
-
-    The turn it falls into had begun: what its user said must be in the context, so it is the next one's, made inside
-    the one before.
-    """
-    messages, summary = event.get("kept", []), event.get("content")
-    if summary and not any(summary in message["content"] for message in messages):
-        messages = [{"role": "user", "content": summary}, *messages]
-    more = {field: event[field] for field in ("opaque", "tokens_after") if field in event}
-    return {"conversation_id": event["conversation_id"], "compaction": count, "turn": event["turn"] + 1,
-            "inside": True, **more, "messages": messages}
 
 
 def log_line(value):
@@ -269,28 +200,21 @@ def each_conversation(events, start, open_at_once, counts):
     """Yield each conversation's watcher when it ends: `start(id)` makes one, its `take(event)` gets every event.
 
     Conversations may be mixed; the `open_at_once` most recent are kept. Events of one that was closed before are
-    counted and not read, since half a conversation would be judged as if it were all of it. `counts` gets "events",
-    "conversations", "events of conversations closed before" and "conversations begun midway".
+    counted and not read, since half a conversation would be judged as if it were all of it.
     """
-    opened, closed = OrderedDict(), OrderedDict()
+    opened, closed = {}, set()  # the most recent last
     for event in events:
-        counts["events"] += 1
         name = event["conversation_id"]
-        watcher = opened.get(name)
-        if watcher is None:
-            if name in closed:
-                counts["events of conversations closed before"] += 1
-                continue
+        counts["events"] += 1
+        counts["events of conversations closed before"] += name in closed
+        if name in closed:
+            continue
+        if name not in opened:
             counts["conversations"] += 1
             counts["conversations begun midway"] += event["turn"] > 1
-            watcher = opened[name] = start(name)
-            if len(opened) > open_at_once:
-                old, ended = opened.popitem(last=False)
-                closed[old] = None
-                if len(closed) > REMEMBERED:
-                    closed.popitem(last=False)
-                yield ended
-        elif open_at_once > 1:
-            opened.move_to_end(name)
-        watcher.take(event)
+        opened[name] = opened.pop(name, None) or start(name)
+        opened[name].take(event)
+        if len(opened) > open_at_once:
+            closed.add(old := next(iter(opened)))
+            yield opened.pop(old)
     yield from opened.values()

@@ -14,9 +14,9 @@ from functools import partial
 
 from base.command import InputError, dump, make_parser, progress, read_json, run_command
 from base.shapes import misfit
-from compaction.sessions.log import each_conversation, read_events, read_log
+from compaction.sessions.log import each_conversation, read_log
 from compaction.signals.calls import Calls
-from compaction.signals.report import Totals, shown, strength
+from compaction.signals.report import Totals, shown
 from compaction.signals.restatements import Said
 
 LABEL = {"conversation_id": str, "turn": int, "label": str}
@@ -54,13 +54,6 @@ class Conversation:
         if verdict is not None and not event.get("copied"):
             self.verdicts.append({"turn": event["turn"], **verdict, "turns_after_compaction": after, "near": near})
 
-    def end(self):
-        """{"conversation_id", "compactions", "strength", "hits", "restatements"} of the ended conversation."""
-        hits = self.calls.end()
-        restated = [verdict for verdict in self.verdicts if verdict["kind"] == "restates"]
-        return {"conversation_id": self.name, "compactions": len(self.calls.compactions),
-                "strength": strength(hits, restated), "hits": hits, "restatements": restated}
-
 
 def read_labels(path):
     """{(conversation id, turn): label} of a file {"messages": [{"conversation_id", "turn", "label"}]}."""
@@ -72,15 +65,14 @@ def read_labels(path):
     return {(message["conversation_id"], message["turn"]): message["label"] for message in messages}
 
 
-def find_signals(lines, path, turns=5, open_at_once=1, labels=None, seed=0):
-    """The report of a log's lines (bytes)."""
-    return report_of(read_events(lines, path), path, turns, open_at_once, labels, seed)
-
-
-def report_of(events, path, turns=5, open_at_once=1, labels=None, seed=0):
+def find_signals(events, path, turns=5, open_at_once=1, labels=None, seed=0):
+    """The report of a log's events."""
     totals = Totals(turns, labels or {}, seed)
-    for conversation in each_conversation(events, partial(Conversation, turns), open_at_once, totals.counts):
-        totals.take(conversation)
+    for one in each_conversation(events, partial(Conversation, turns), open_at_once, totals.counts):
+        totals.counts["compactions"] += len(one.calls.compactions) - one.copied
+        totals.counts["opaque compactions"] += one.opaque
+        hits = one.calls.end()
+        totals.take(one.name, len(one.calls.compactions), one.calls.window.counts, hits, one.verdicts)
     if not totals.counts["events"]:
         raise InputError(f"{path}: no event in it; import sessions first: python -m compaction.sessions")
     return totals.report()
@@ -100,7 +92,7 @@ def main(argv=None):
         parser.error("--open and --turns are whole numbers from 1")
     labels = read_labels(args.labels) if args.labels else {}
     events = read_log(args.log, partial(progress, desc="signals", unit=" events"))
-    report = report_of(events, args.log, args.turns, args.open, labels, args.seed)
+    report = find_signals(events, args.log, args.turns, args.open, labels, args.seed)
     sys.stdout.write(dump(report))
     print("\n".join(shown(report)), file=sys.stderr)
     late = report["log"].get("events of conversations closed before", 0)

@@ -13,20 +13,17 @@ import hashlib
 import json
 import re
 
-from compaction.signals.kinds import command_of, is_poll, is_write, kind_of, same_file, targets, written
+from base.shown import one_line
+from compaction.signals.kinds import command_of, is_poll, is_write, same_file, targets, written
 
 SHOWN = 160  # characters of a call's arguments in its evidence
-
 # What a result tells of the moment and not of the answer, with what stays: equal answers must be found equal. Each
 # begins with fixed text where it can, since one pattern of all of them is four times as slow on long results.
-MOMENT = [
-    (re.compile(pattern, re.MULTILINE), stays)
-    for pattern, stays in ((r"Chunk ID: (?<=^Chunk ID: )\S+$\n?", ""), (r"Wall time: (?<=^Wall time: ).*$\n?", ""),
-                           (r"Original token count: (?<=^Original token count: )\d+$\n?", ""),
-                           (r"^\[?\d{4}-\d\d-\d\d[T ][\d:.,]+Z?\]?\s*$\n?", ""),
-                           (r"\"duration_seconds\":\s*[\d.]+,?", ""), (r"\t[\d.]+s$", "\t"),
-                           (r"in (?<=\bin )[\d.]+ ?m?s\b", ""), (r"\([\d.]+ ?m?s\)|\(cached\)", ""))
-]
+MOMENT = [(re.compile(pattern, re.MULTILINE), stays) for pattern, stays in (
+    (r"Chunk ID: (?<=^Chunk ID: )\S+$\n?", ""), (r"Wall time: (?<=^Wall time: ).*$\n?", ""),
+    (r"Original token count: (?<=^Original token count: )\d+$\n?", ""), (r"\t[\d.]+s$", "\t"),
+    (r"^\[?\d{4}-\d\d-\d\d[T ][\d:.,]+Z?\]?\s*$\n?", ""), (r"\"duration_seconds\":\s*[\d.]+,?", ""),
+    (r"in (?<=\bin )[\d.]+ ?m?s\b", ""), (r"\([\d.]+ ?m?s\)|\(cached\)", ""))]
 ENCODE = json.JSONEncoder(sort_keys=True, ensure_ascii=True, separators=(",", ":")).encode
 FLOAT = re.compile(r"\.0|e\+")  # stands in the text of every whole float
 
@@ -35,26 +32,24 @@ def canonical(value):
     """One text for equal JSON values: keys in order, a whole number without its point, nothing else made equal.
 
     None for a value that is nested too deep to write: such a call is like no other.
+    canonical({"b": 1.0, "a": [2]}) -> '{"a":[2],"b":1}'
     """
-    if isinstance(value, str) and value[:1] in "{[":  # arguments that a tool recorded as JSON inside a string
-        try:
+    try:
+        if isinstance(value, str) and value[:1] in ("{", "["):  # arguments that a tool recorded as JSON inside a string
             value = json.loads(value)
-        except (ValueError, RecursionError):
-            pass
+    except (ValueError, RecursionError):
+        pass
     try:
         text = ENCODE(value)
-        return ENCODE(plain(value)) if FLOAT.search(text) else text
+        return ENCODE(json.loads(text, parse_float=number)) if FLOAT.search(text) else text
     except RecursionError:
         return None
 
 
-def plain(value):
-    """The value with every whole float as an integer, so that 1.0 is written as 1."""
-    if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [plain(item) for item in value]
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+def number(text):
+    """A float's text as an integer where it is one."""
+    value = float(text)
+    return int(value) if value.is_integer() else value
 
 
 def digest(text):
@@ -90,15 +85,13 @@ class Window:
 
     def compaction(self, turn):
         """A compaction ends the open window: a control one does not count, since it lies near this compaction."""
-        if self.kind == "control":
-            self.open = [0, 0]
+        self.open = [0, 0] if self.kind == "control" else self.open
         self.close()
         self.start, self.kind = turn, "after"
 
     def call(self, turn, repeats):
         """Count a call; whether it is a repeat after a compaction."""
-        if self.start is None:
-            self.start = turn - 1
+        self.start = turn - 1 if self.start is None else self.start
         if turn > self.start + self.length:
             self.close()
             self.start += (turn - self.start - 1) // self.length * self.length
@@ -126,15 +119,13 @@ class Calls:
     def call(self, event):
         name, arguments = event.get("name"), event.get("arguments")
         key = call_digest(name, arguments) or f"too deep {self.number}"
-        before = self.known.get(key)
-        hit = None
+        before, hit = self.known.get(key), None
         # What a fork copied is counted in the conversation that it was copied from.
         if not event.get("copied") and self.window.call(event["turn"], before is not None):
             hit = self.hit(event, before)
         if is_write(name, arguments):
             self.written_anything = self.number
-            for path in written(arguments):
-                self.written[path] = self.number
+            self.written.update(dict.fromkeys(written(arguments), self.number))
         self.known[key] = {"first": before["first"] if before else self.number, "last": self.number, "result": None,
                            "at": {"turn": event["turn"], "reply": event["reply"]},
                            "before": before and before["result"], "habit": bool(before and before["habit"])}
@@ -145,12 +136,11 @@ class Calls:
     def hit(self, event, before):
         arguments, since, compaction = event.get("arguments"), before["last"], self.compactions[-1]
         files = targets(arguments)
+        wrote = self.written_anything > since  # a command reads what it likes
         if files and not command_of(arguments):
-            wrote = any(number > since and any(same_file(path, file) for file in files)
-                        for path, number in self.written.items())
-        else:
-            wrote = self.written_anything > since  # a command reads what it likes
-        hit = {"name": event.get("name"), "arguments": shown(arguments), "turn": event["turn"], "reply": event["reply"],
+            wrote = any(at > since and any(same_file(path, file) for file in files) for path, at in self.written.items())
+        text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False, sort_keys=True)
+        hit = {"name": event.get("name"), "arguments": one_line(text, SHOWN), "turn": event["turn"], "reply": event["reply"],
                "earlier": before["at"], "made_before_compaction": before["first"] < compaction["calls"],
                "compaction": len(self.compactions), "turns_after": event["turn"] - compaction["turn"], "result": "unknown",
                "target_written_between": wrote, "poll": is_poll(event.get("name"), arguments) or before["habit"],
@@ -159,9 +149,9 @@ class Calls:
         return hit
 
     def result(self, event):
-        key, hit, number = self.open.pop(event.get("call_id"), (None, None, None))
-        if key is None:
+        if event.get("call_id") not in self.open:
             return
+        key, hit, number = self.open.pop(event["call_id"])
         result, call = result_digest(event.get("content") or ""), self.known[key]
         if hit is not None and hit["before"] is not None:
             hit["result"] = "unchanged" if hit["before"] == result else "changed"
@@ -179,8 +169,10 @@ class Calls:
         return self.hits
 
 
-def shown(arguments):
-    """The beginning of a call's arguments, as text for a person."""
-    text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False, sort_keys=True)
-    text = text.encode("utf-8", "replace").decode("utf-8")
-    return text if len(text) <= SHOWN else text[:SHOWN] + "…"
+def kind_of(hit):
+    """`idle`: the result was known to be unchanged, nothing it reads was written in between, and it is no poll."""
+    if hit["poll"]:
+        return "poll"
+    if hit["target_written_between"]:
+        return "written between"
+    return {"unchanged": "idle", "changed": "result changed", "unknown": "result unknown"}[hit["result"]]

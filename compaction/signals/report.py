@@ -1,4 +1,4 @@
-"""What is kept of all conversations of a log: counts, the share of repeated calls with its control, labels met, the sample."""
+"""What is kept of all conversations of a log: counts, the share of repeated calls with its control, labels met, a sample."""
 
 import hashlib
 import heapq
@@ -13,8 +13,8 @@ SAMPLE = 20
 
 def strength(hits, restated):
     """How strong a conversation's evidence is: the sum of its hits' and restatements' weights."""
-    return sum(STRENGTH.get(hit["kind"], 0) for hit in hits) + sum(
-        STRENGTH["restates near" if one["near"] else "restates"] for one in restated)
+    kinds = [hit["kind"] for hit in hits] + ["restates near" if one["near"] else "restates" for one in restated]
+    return sum(STRENGTH.get(kind, 0) for kind in kinds)
 
 
 class Totals:
@@ -26,56 +26,58 @@ class Totals:
         self.shares = {"after": [0, 0], "control": [0, 0]}  # repeats, calls
         self.best, self.flagged, self.to_look_at, self.met, self.names = [], [], [], {}, set()
 
-    def take(self, conversation):
-        """Count an ended conversation, and keep it where it is flagged."""
-        row = conversation.end()
-        self.counts["compactions"] += row["compactions"] - conversation.copied
-        self.counts["opaque compactions"] += conversation.opaque
-        if row["compactions"]:  # the control is of the same sessions
-            self.add_window(conversation.calls.window.counts)
-        self.kinds.update(hit["kind"] for hit in row["hits"])
-        name = row["conversation_id"]
+    def take(self, name, compactions, counts, hits, verdicts):
+        """Count an ended conversation, and keep it where it is flagged. `counts`: those of its window of calls."""
+        restated = [verdict for verdict in verdicts if verdict["kind"] == "restates"]
+        row = {"conversation_id": name, "compactions": compactions, "strength": strength(hits, restated), "hits": hits,
+               "restatements": restated}
+        if compactions:  # the control is of the same sessions
+            self.shares = {kind: [a + b for a, b in zip(both, counts[kind])] for kind, both in self.shares.items()}
+            (one, calls_after), (other, calls_control) = counts["after"], counts["control"]
+            if calls_after and calls_control:
+                more = one * calls_control - other * calls_after
+                self.sessions["up" if more > 0 else "down" if more < 0 else "equal"] += 1
+        self.kinds.update(hit["kind"] for hit in hits)
         self.names.update({name} & {place[0] for place in self.labels})
-        for verdict in conversation.verdicts:
-            self.messages[verdict["kind"]] += 1
-            self.messages["restates near a compaction"] += verdict["kind"] == "restates" and verdict["near"]
-            if (name, verdict["turn"]) in self.labels:
-                self.met[name, verdict["turn"]] = verdict["kind"]
-            else:
-                self.counts["unlabelled restatements"] += verdict["kind"] == "restates"
-            if verdict["kind"] == "to look at":
-                self.to_look_at.append({"conversation_id": name, **verdict})
+        self.messages.update(verdict["kind"] for verdict in verdicts)
+        self.messages["restates near a compaction"] += sum(one["near"] for one in restated)
+        self.met.update({(name, verdict["turn"]): verdict["kind"] for verdict in verdicts})
+        self.to_look_at += [{"conversation_id": name, **one} for one in verdicts if one["kind"] == "to look at"]
+        self.flagged += [row] if hits or restated else []
         tie = hashlib.blake2b(f"{self.seed}\0{name}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
-        entry = (row["strength"], tie, row)
-        if len(self.best) < SAMPLE:
-            heapq.heappush(self.best, entry)
-        elif entry[:2] > self.best[0][:2]:
-            heapq.heapreplace(self.best, entry)
-        if row["hits"] or row["restatements"]:
-            self.flagged.append(row)
-
-    def add_window(self, counts):
-        for kind, both in counts.items():
-            self.shares[kind] = [a + b for a, b in zip(self.shares[kind], both)]
-        (one, calls_after), (other, calls_control) = counts["after"], counts["control"]
-        if calls_after and calls_control:
-            more = one * calls_control - other * calls_after
-            self.sessions["up" if more > 0 else "down" if more < 0 else "equal"] += 1
+        keep = heapq.heappush if len(self.best) < SAMPLE else heapq.heappushpop
+        keep(self.best, (row["strength"], tie, len(self.flagged), row))
 
     def report(self):
         (after, calls_after), (control, calls_control) = self.shares["after"], self.shares["control"]
         sessions = {kind: self.sessions[kind] for kind in ("up", "down", "equal")}
         self.counts["flagged conversations"] = len(self.flagged)
-        repeats = {"window_user_turns": self.turns, "hits": sum(self.kinds.values()), "kinds": dict(sorted(self.kinds.items())),
-                   "after": share(after, calls_after, calls_control), "control": share(control, calls_control, calls_after),
-                   "sessions": sessions, "sign_test_p": sign_test(sessions["up"], sessions["down"])}
-        repeats["says"] = says(repeats)
-        sample = [{"rank": n, **row} for n, (_, _, row) in enumerate(sorted(self.best, key=lambda e: (-e[0], e[1])), 1)]
-        return {"log": dict(sorted(self.counts.items())), "repeats": repeats,
-                "user_messages": dict(sorted(self.messages.items())),
-                "labels": label_report(self.labels, self.met, self.names, self.counts["unlabelled restatements"]),
-                "sample": {"seed": self.seed, "conversations": sample}, "to_look_at": self.to_look_at,
-                "flagged": self.flagged}
+        repeats = {"window_user_turns": self.turns, "hits": sum(self.kinds.values()),
+                   "kinds": dict(sorted(self.kinds.items())), "after": share(after, calls_after, calls_control),
+                   "control": share(control, calls_control, calls_after), "sessions": sessions,
+                   "sign_test_p": sign_test(sessions["up"], sessions["down"])}
+        best = [row for *_, row in sorted(self.best, key=lambda entry: (-entry[0], entry[1]))]
+        return {"log": dict(sorted(self.counts.items())), "repeats": {**repeats, "says": says(repeats)},
+                "user_messages": dict(sorted(self.messages.items())), "labels": self.label_report(),
+                "sample": {"seed": self.seed, "conversations": [{"rank": n, **row} for n, row in enumerate(best, 1)]},
+                "to_look_at": self.to_look_at, "flagged": self.flagged}
+
+    def label_report(self):
+        """Precision and recall of `restates` over the labels; one of a conversation that is not in the log is no miss."""
+        if not self.labels:
+            return None
+        here = {place: label for place, label in self.labels.items() if place[0] in self.names}
+        table = Counter((label, self.met.get(place, "none")) for place, label in here.items())
+        wrong = [{"conversation_id": name, "turn": turn, "label": label} for (name, turn), label in here.items()
+                 if label not in ("restates", "unclear") and self.met.get((name, turn)) == "restates"]
+        right, there = table["restates", "restates"], sum(n for (label, _), n in table.items() if label == "restates")
+        return {"labelled": len(here), "conversations_not_in_the_log": sorted({name for name, _ in self.labels} - self.names),
+                "restates": there, "found": right, "false_alarms": len(wrong),
+                "precision": right / (right + len(wrong)) if right or wrong else None,
+                "recall": right / there if there else None,
+                "table": [{"label": label, "told": kind, "messages": n} for (label, kind), n in sorted(table.items())],
+                "wrongly_taken": wrong, "restatements_without_a_label": sum(
+                    kind == "restates" for place, kind in self.met.items() if place not in self.labels)}
 
 
 def share(repeats, calls, other_calls):
@@ -86,34 +88,12 @@ def share(repeats, calls, other_calls):
 def says(repeats):
     """One line: whether calls repeat more after a compaction than elsewhere, beyond chance by conversation."""
     after, control, sessions, p = (repeats[field] for field in ("after", "control", "sessions", "sign_test_p"))
+    line = f"{after['repeats']} of {after['calls']} calls within {repeats['window_user_turns']} turns after a compaction repeat an earlier one"
     if after["share"] is None:
-        return (f"{after['repeats']} of {after['calls']} calls after a compaction repeat an earlier one; without calls far "
-                "from one in the same conversations nothing can be compared")
-    more = "the difference is more than chance" if p < 0.05 else "the difference is no more than chance"
-    return (f"{after['repeats']} of {after['calls']} calls within {repeats['window_user_turns']} turns after a compaction "
-            f"repeat an earlier one ({after['share']:.1%}), {control['repeats']} of {control['calls']} elsewhere "
-            f"({control['share']:.1%}); by conversation {sessions['up']} up, {sessions['down']} down, "
-            f"{sessions['equal']} equal: {more} (sign test, p = {p:.2g})")
-
-
-def label_report(labels, met, names, unlabelled):
-    """Precision and recall of `restates` over labelled messages; a label of a conversation not in the log is no miss."""
-    if not labels:
-        return None
-    table, wrong = Counter(), []
-    absent = sorted({name for name, _ in labels} - names)
-    for place, label in labels.items():
-        if place[0] in names:
-            kind = met.get(place, "none")
-            table[label, kind] += 1
-            if label not in ("restates", "unclear") and kind == "restates":
-                wrong.append({"conversation_id": place[0], "turn": place[1], "label": label})
-    right = table["restates", "restates"]
-    said, there = right + len(wrong), sum(n for (label, _), n in table.items() if label == "restates")
-    return {"labelled": sum(table.values()), "conversations_not_in_the_log": absent, "restates": there, "found": right,
-            "false_alarms": len(wrong), "precision": right / said if said else None, "recall": right / there if there else None,
-            "table": [{"label": label, "told": kind, "messages": n} for (label, kind), n in sorted(table.items())],
-            "wrongly_taken": wrong, "restatements_without_a_label": unlabelled}
+        return line + "; without calls far from one in the same conversations nothing can be compared"
+    return (f"{line} ({after['share']:.1%}), {control['repeats']} of {control['calls']} elsewhere ({control['share']:.1%}); by "
+            f"conversation {sessions['up']} up, {sessions['down']} down, {sessions['equal']} equal: the difference is "
+            f"{'' if p < 0.05 else 'no '}more than chance (sign test, p = {p:.2g})")
 
 
 def shown(report, width=60):
@@ -126,14 +106,12 @@ def shown(report, width=60):
         rows.append([row["rank"], one_line(row["conversation_id"], 32), row["strength"],
                      ", ".join(f"{n} {kind}" for kind, n in sorted(kinds.items())) or "-", len(row["restatements"]) or "-",
                      one_line((lines or ["-"])[0], width)])
-    lines = columns(rows, right=(0, 2, 4)) + ["", report["repeats"]["says"]]
-    told = report["user_messages"]
-    lines.append(f"{told.get('restates', 0)} messages restate an order ({told.get('restates near a compaction', 0)} near a "
-                 f"compaction); {told.get('to look at', 0)} are to look at and not counted")
-    labels = report["labels"]
+    told, labels = Counter(report["user_messages"]), report["labels"]
+    lines = [*columns(rows, right=(0, 2, 4)), "", report["repeats"]["says"],
+             f"{told['restates']} messages restate an order ({told['restates near a compaction']} near a compaction); "
+             f"{told['to look at']} are to look at and not counted"]
     if labels:
-        lines.append(f"labels: {labels['found']} of {labels['restates']} restatements found, {labels['false_alarms']} false alarms")
-        if labels["conversations_not_in_the_log"]:
-            lines.append("labelled conversations that are not in the log, not counted: "
-                         + one_line(", ".join(labels["conversations_not_in_the_log"]), 200))
+        absent = ", ".join(labels["conversations_not_in_the_log"])
+        lines += [f"labels: {labels['found']} of {labels['restates']} restatements found, {labels['false_alarms']} false alarms",
+                  *([f"labelled conversations that are not in the log, not counted: {one_line(absent, 200)}"] if absent else [])]
     return lines

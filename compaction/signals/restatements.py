@@ -3,26 +3,21 @@
 The index of selection/near.py over the person's own earlier messages finds the candidates; their sentences are compared
 by stems. What the person says about it weighs: who reminds or complains needs less likeness than who says nothing.
 
-kinds   restates: an order given before is given again, or its neglect is complained about
-        to look at: alike, and the rules cannot tell; listed, never counted
-        resent: the same message sent or edited again, no reply and no compaction between
-        machine text: another agent's orders, a hook, a tool's own lines under the user's role
-        pasted output: only lines that a program printed are alike
-        new round: the same job for another object, or the same job again after it was done
+No restatement: a message sent or edited again with no reply and no compaction between, another agent's orders and a tool's
+own lines, lines of output that are alike, the same job for another object, or again after it was done.
 """
 
 import re
 from collections import Counter
 
 from base.shown import one_line
-from compaction.signals.words import LIFTS, MACHINE, PLAIN, RULE, cue, orders, prose, sentences
+from compaction.fixtures.directives import LIFTS, MACHINE, PLAIN, RULE, cue, orders, prose, sentences
 from selection.near import NearIndex, stem, stems
 
 CANDIDATES = 8  # earlier messages that are compared, best first
 SENTENCES = 40  # sentences of a message that are compared; more is a document that was pasted
 READ = 4000  # characters of a message that are compared
 SHOWN = 240  # characters of a sentence in the evidence
-ALIKE = 0.9  # share of stems in common from which two messages are one
 LONG = 200  # characters from which a cue counts for its own sentence only
 # What the later sentence must have in common with the earlier one, by its cue: at least (share of its weight, stems,
 # share of the earlier one's weight).
@@ -42,77 +37,67 @@ class Said:
         self.messages, self.index, self.holders = [], NearIndex(), Counter()
 
     def take(self, text, turn, origin=None, replied=True, near=False):
-        """Judge and remember a message: {"kind", "earlier" (turn), "score", "said", "before"}, or None: nothing alike.
+        """Judge and remember a message: {"kind", "earlier" (turn), "score", "said", "before"}, or None.
 
-        origin: where the words stood; replied: whether a reply or a compaction came since the message before; near:
-        whether the message stands near a compaction, so that the very same order again is no new round.
+        kind: "restates", or "to look at" where the rules cannot tell. origin: where the words stood; replied: whether a
+        reply or a compaction came since the message before; near: whether it stands near a compaction.
         """
-        machine = origin == "agent" or bool(MACHINE.match(text))
-        written, pasted = (text[:READ], False) if machine else prose(text[:READ])
-        parts = [described(one) for one in sentences(written)[:SENTENCES]]
+        written, pasted = prose(text[:READ])
+        parts = list(map(described, sentences(written)[:SENTENCES]))
         if 1 < len(parts) <= 3 and len(written) < LONG:  # what a short message says may go over its sentences
             parts.append({**described(" ".join(written.split())), "orders": any(part["orders"] for part in parts)})
         message = {"turn": turn, "text": written, "sentences": [part for part in parts if part["stems"]], "pasted": pasted,
-                   "stems": set(stems(text[:READ])), "cue": cue(written) if len(written) < LONG else None,
-                   "machine": machine}
-        verdict = self.judge(message, replied, near) if self.messages else None
+                   "stems": set(stems(text[:READ])), "cue": cue(written) if len(written) < LONG else None}
+        verdict = None
+        if self.messages and origin != "agent" and not MACHINE.match(text) and (replied or not self.resent(message)):
+            verdict = self.judge(message, near)
         self.messages.append(message)
         self.index.add(written)
         self.holders.update(message["stems"])
         return verdict
 
-    def judge(self, message, replied, near):
-        last = self.messages[-1]
-        alike = overlap(message["stems"], last["stems"])
-        holds = message["stems"] <= last["stems"] or last["stems"] <= message["stems"]
-        if not replied and message["stems"] and (alike >= 0.6 or alike > 0.3 and holds):
-            return told("resent", last, alike)
-        best = self.best_pair(message, near)
-        if message["pasted"] and (best is None or best[1] not in STRONG):
-            before = max(self.messages, key=lambda one: (one["pasted"], overlap(message["stems"], one["stems"])))
-            if before["pasted"] and overlap(message["stems"], before["stems"]) >= 0.5:
-                return told("pasted output", before, overlap(message["stems"], before["stems"]))
-        if best is None:
-            return None
-        (score, *_), way, before, said, there, sure = best
-        if message["machine"]:
-            return told("machine text", before, score, said, there)
-        if way not in (*STRONG, "hints"):
-            again = overlap(message["stems"], before["stems"]) >= ALIKE
-            if said["names"] and there["names"] and not said["names"] & there["names"]:
-                return told("new round", before, score, said, there)
-            if not (again and near) and not RULE.search(said["text"]) and (
-                    again or overlap(said["letters"], there["letters"]) >= 0.5 and said["letters"] - there["letters"]
-                    and there["letters"] - said["letters"]):
-                return told("new round", before, score, said, there)
-        return told("restates" if sure else "to look at", before, score, said, there)
+    def resent(self, message):
+        """Whether a message is the one before it, edited or not: most stems in common, or one holds all the other's."""
+        mine, its = message["stems"], self.messages[-1]["stems"]
+        alike = overlap(mine, its)
+        return bool(mine) and (alike >= 0.6 or alike > 0.3 and (mine <= its or its <= mine))
 
-    def best_pair(self, message, near):
-        """(rank, cue, earlier message, sentence, earlier sentence, beyond the bar of RESTATES) of the best pair, or None."""
+    def judge(self, message, near):
         scores = self.index.scores(message["text"])
-        candidates = sorted(scores, key=lambda number: (-scores[number], -number))[:CANDIDATES]
-        best = None
-        for said in message["sentences"]:
-            way = said["cue"] if said["cue"] in STRONG or message["cue"] not in STRONG else message["cue"]
-            if LIFTS.search(said["text"]) and way != "declares":
-                continue
-            ways = [way] if way in STRONG else [way, *["near"] * near, *["rule"] * bool(RULE.search(said["text"]))]
-            for number in candidates:
-                before = self.messages[number]
-                for there in before["sentences"]:
-                    if not there["orders"]:
-                        continue
-                    share, count, back = self.likeness(said, there)
-                    if way in STRONG and said["names"] & there["names"]:
-                        share, count = share + 0.5, count + 1  # "remember x.md": the name says what is meant
-                    for way in ways if count else ():
-                        sure = any(map(all, ((share >= a, count >= b, back >= c) for a, b, c in RESTATES[way])))
-                        a, b, c = LOOK_AT[way]
-                        rank = (round(min(1.0, share), 3), count, number)
-                        if (sure or share >= a and count >= b and back >= c) and (
-                                best is None or (sure, rank) > (best[5], best[0])):
-                            best = rank, way, before, said, there, sure
-        return best
+        message["candidates"] = sorted(scores, key=lambda number: (-scores[number], -number))[:CANDIDATES]
+        pairs = [pair for said in message["sentences"] for pair in self.pairs(said, message, near)]
+        if not pairs:
+            return None
+        sure, score, _, _, way, before, said, there = max(pairs, key=lambda pair: pair[:4])
+        if way not in STRONG:
+            again = overlap(message["stems"], before["stems"])
+            if message["pasted"] and before["pasted"] and again >= 0.5:
+                return None  # output that is alike
+            more, less = said["letters"] - there["letters"], there["letters"] - said["letters"]
+            other = said["names"] and there["names"] and not said["names"] & there["names"]
+            round_ = again >= 0.9 or overlap(said["letters"], there["letters"]) >= 0.5 and more and less
+            if way != "hints" and (other or round_ and not RULE.search(said["text"]) and not (again >= 0.9 and near)):
+                return None  # the same job anew
+        return {"kind": "restates" if sure else "to look at", "earlier": before["turn"], "score": score,
+                "said": one_line(said["text"], SHOWN), "before": one_line(there["text"], SHOWN)}
+
+    def pairs(self, said, message, near):
+        """(beyond RESTATES, share, stems, number of the earlier message, cue, that message, sentence, earlier sentence)
+        of each pair beyond LOOK_AT."""
+        strong = next((one for one in (said["cue"], message["cue"]) if one in STRONG), None)
+        ways = [strong] if strong else [said["cue"], *["near"] * near, *["rule"] * bool(RULE.search(said["text"]))]
+        if LIFTS.search(said["text"]) and strong != "declares":
+            return
+        for number in message["candidates"]:
+            for there in self.messages[number]["sentences"]:
+                share, count, back = self.likeness(said, there) if there["orders"] else (0, 0, 0)
+                if strong and count and said["names"] & there["names"]:
+                    share, count = share + 0.5, count + 1  # "remember x.md": the name says what is meant
+                for way in ways if count else ():
+                    sure, look = ([share >= a and count >= b and back >= c for a, b, c in bars]
+                                  for bars in (RESTATES[way], [LOOK_AT[way]]))
+                    if any(sure + look):
+                        yield any(sure), round(min(1, share), 3), count, number, way, self.messages[number], said, there
 
     def likeness(self, said, there):
         """(share of the weight of `said` that is in common, stems in common, their share of `there`'s weight).
@@ -120,27 +105,19 @@ class Said:
         Stems that the person says often weigh less.
         """
         common = [one for one, letters in said["stems"].items() if one in there["stems"] or letters in there["letters"]]
-        if not common:
-            return 0.0, 0, 0.0
-        both = sum(map(self.weight, common))
-        return both / sum(map(self.weight, said["stems"])), len(common), both / sum(map(self.weight, there["stems"]))
-
-    def weight(self, one):
-        return 1 / (1 + max(0, self.holders[one] - 3) / 6)
+        both, mine, its = (sum(1 / (1 + max(0, self.holders[one] - 3) / 6) for one in stems_)
+                           for stems_ in (common, said["stems"], there["stems"]))
+        return both / mine, len(common), both / its
 
 
 def described(text):
     """What is kept of a sentence; the letters of a stem in order, so that lsiten and listen are one."""
     names = {name.lower().rsplit("/", 1)[-1] for name in NAME.findall(text) if len(name) > 3}
     letters = {one: "".join(sorted(one)) if len(one) > 4 else one for one in stems(text) if one not in PLAIN_STEMS}
-    return {"text": text, "stems": letters, "letters": set(letters.values()), "names": names, "orders": orders(text), "cue": cue(text)}
+    return {"text": text, "stems": letters, "letters": set(letters.values()), "names": names, "orders": orders(text),
+            "cue": cue(text)}
 
 
 def overlap(one, other):
     """Share of stems that two texts have in common, of all stems of both. {a, b} and {b, c} -> 1/3"""
     return len(one & other) / len(one | other) if one | other else 0.0
-
-
-def told(kind, before, score, said=None, there=None):
-    texts = {"said": one_line(said["text"], SHOWN), "before": one_line(there["text"], SHOWN)} if said else {}
-    return {"kind": kind, "earlier": before["turn"], "score": round(score, 3), **texts}

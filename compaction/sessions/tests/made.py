@@ -5,7 +5,7 @@ import json
 import tempfile
 from pathlib import Path
 
-from compaction.sessions.__main__ import import_files, total
+from compaction.sessions.__main__ import import_files, total, with_contexts
 from compaction.sessions.files import conversation_ids, inputs, look
 
 
@@ -22,8 +22,9 @@ def imported(files, in_folder=False):
                 content = "".join(json.dumps(record) + "\n" for record in content)
             path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
         paths, others = inputs([folder] if in_folder else [Path(folder) / name for name in files])
-        events, contexts = [], []
-        rows = import_files([look(path) for path in paths], conversation_ids(paths), events.append, contexts.append)
+        rows, contexts = [], []
+        events = import_files([look(path) for path in paths], conversation_ids(paths), rows)
+        events = list(with_contexts(events, contexts))
     return events, contexts, total(rows, others)
 
 

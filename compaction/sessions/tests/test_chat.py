@@ -49,21 +49,6 @@ class Chat(unittest.TestCase):
         events, _, _ = imported({"one.jsonl": lines})
         self.assertEqual([(e["conversation_id"], e["content"]) for e in events], [("one-0", "a"), ("one-1", "b")])
 
-    def test_results_of_tau2_bench_and_the_calls_of_its_user(self):
-        messages = [
-            {"role": "user", "content": "refund"},
-            {"role": "assistant", "content": None, "tool_calls": [{"id": "c1", "name": "find", "arguments": {"a": 1}}]},
-            {"role": "tool", "tool_messages": [{"role": "tool", "id": "c1", "content": "found"}]},
-            {"role": "user", "content": "wait", "tool_calls": [{"id": "u1", "name": "toggle", "arguments": {}}]},
-            {"role": "tool", "id": "u1", "content": "on", "requestor": "user"}]
-        value = {"tasks": [], "simulations": [{"id": "s", "task_id": "3", "messages": messages}]}
-        events, _, summary = imported({"t.json": json.dumps(value)})
-        self.assertEqual(told(events),
-                         [(1, 0, "user", "refund"), (1, 1, "tool_call", "find"), (1, 1, "tool_result", "found"),
-                          (2, 1, "user", "wait")])
-        self.assertEqual(events[0]["conversation_id"], "t-3-0")
-        self.assertEqual(summary["left_out"], {"call that the user made": 1, "result of a call that the user made": 1})
-
     def test_the_document_of_the_first_codex_is_read(self):
         items = [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "fix it"}]},
                  {"type": "local_shell_call", "id": "l1", "call_id": None, "action": {"command": ["ls"]}},

@@ -69,37 +69,17 @@ class Gemini(unittest.TestCase):
         self.assertEqual(unread(summary), {"line of unknown shape": 1, "line that is no object": 1})
 
 
-def said(role, *parts):
-    return {"role": role, "parts": [{"text": p} if isinstance(p, str) else p for p in parts]}
-
-
 class Checkpoint(unittest.TestCase):
-    CONTENTS = [said("user", "This is the Gemini CLI. We are setting up the context for our chat."),
-                said("user", "look"),
-                said("model", {"text": "hm", "thought": True}, {"functionCall": {"name": "read", "args": {"n": 1}}},
-                     {"functionCall": {"name": "read", "args": {"n": 2}}}),
-                said("user", {"functionResponse": {"name": "read", "response": {"output": "one"}}},
-                     {"functionResponse": {"name": "read", "response": {"error": "two"}}}),
-                said("model", "Seen.")]
-
-    def test_every_form_of_checkpoint_is_read_and_results_without_ids_join_their_calls_in_order(self):
-        forms = (self.CONTENTS, {"history": self.CONTENTS, "authType": "key"},
-                 {"history": [{"type": "user", "text": "look"}], "clientHistory": self.CONTENTS, "toolCall": {}})
-        for form in forms:
-            with self.subTest(type(form).__name__):
-                events, _, summary = imported({"checkpoint-a.json": json.dumps(form, indent=2)})
-                self.assertEqual(summary["by_file"][0]["format"], "Gemini CLI")
-                self.assertEqual(
-                    told(events),
-                    [(1, 0, "user", "look"), (1, 1, "tool_call", "read"), (1, 1, "tool_call", "read"),
-                     (1, 1, "tool_result", "one"), (1, 1, "tool_result", "two"), (1, 2, "assistant", "Seen.")])
-                self.assertEqual([e["call_id"] for e in events[1:5]], ["call 1", "call 2", "call 1", "call 2"])
-                self.assertEqual(
-                    summary["left_out"], {"text that the tool put under the user's role": 1, "thinking": 1})
+    def test_a_checkpoint_which_holds_a_session_again_is_unread_and_named(self):
+        contents = [{"role": "user", "parts": [{"text": "look"}]}, {"role": "model", "parts": [{"text": "Seen."}]}]
+        for form in (contents, {"history": contents, "authType": "key"}, {"clientHistory": contents, "history": []}):
+            events, _, summary = imported({"checkpoint-a.json": json.dumps(form, indent=2)})
+            self.assertEqual((events, list(summary["unread"])), ([], [
+                "file that is not read, it looks like a checkpoint of Gemini CLI (its session holds the same)"]))
 
     def test_a_compressed_history_begins_with_a_compaction_and_no_turn(self):
-        contents = [said("user", "<state_snapshot>He wants x.</state_snapshot>"), said("user", "go on")]
-        events, contexts, _ = imported({"c.json": json.dumps(contents)})
+        messages = [gemini(1, "user", "<state_snapshot>He wants x.</state_snapshot>"), gemini(2, "user", "go on")]
+        events, contexts, _ = imported({"c.json": json.dumps({"projectHash": "h", "messages": messages})})
         self.assertEqual([e["kind"] for e in events], ["compaction", "user"])
         self.assertEqual(len(contexts), 1)
 

@@ -82,7 +82,7 @@ class Command(unittest.TestCase):
             written.append([name.read_bytes() for name in names])
         self.assertEqual(written[0], written[1])
         self.assertEqual(json.loads(names[2].read_text(encoding="utf-8")),
-                         {"conversation_id": "one", "compaction": 1, "turn": 2, "inside": True,
+                         {"conversation_id": "one", "compaction": 1, "turn": 2, "inside": True, "opaque": False,
                           "messages": [{"role": "user", "content": "Summary of all."}]})
 
     def test_half_a_surrogate_pair_survives(self):

@@ -43,12 +43,6 @@ class Lines(unittest.TestCase):
         values, odd = read(b'e":"x","message":{"type":"inner"}}\n')
         self.assertEqual((values, odd), ([], {"torn line": "1"}))
 
-    def test_a_record_broken_by_a_line_end_is_put_together(self):
-        values, odd = read(b'{"type":"a","text":"one\ntwo"}\n{"type":"b"}\n')
-        self.assertEqual([v["type"] for v in values], ["a", "b"])
-        self.assertEqual(values[0]["text"], "one\ntwo")
-        self.assertEqual(odd, {"record broken over two lines": "1"})
-
     def test_two_torn_lines_are_two(self):
         self.assertEqual(read(b'{"type":"a\n{"type":"b\n')[1], {"torn line": "1-2"})
 

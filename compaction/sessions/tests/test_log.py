@@ -9,7 +9,8 @@ import unittest
 from pathlib import Path
 
 from base.command import InputError
-from compaction.sessions.log import as_messages, context_line, read_log
+from compaction.contexts import as_messages, from_event
+from compaction.sessions.log import read_log
 
 README = Path(__file__).parents[1] / "README.md"
 SESSION = [
@@ -75,11 +76,11 @@ class Contexts(unittest.TestCase):
 
     def test_what_is_kept_stands_behind_the_summary_and_a_summary_among_it_is_not_said_twice(self):
         kept = [{"role": "user", "content": "do x"}]
-        self.assertEqual(context_line({**self.EVENT, "kept": kept, "tokens_after": 900}, 1),
-                         {"conversation_id": "a", "compaction": 1, "turn": 4, "inside": True, "tokens_after": 900,
+        self.assertEqual(from_event({**self.EVENT, "kept": kept, "tokens_after": 900}, 1, "line 1"),
+                         {"conversation_id": "a", "compaction": 1, "turn": 4, "inside": True, "tokens_after": 900, "opaque": False,
                           "messages": [{"role": "user", "content": "He wants x."}, *kept]})
         inside = [*kept, {"role": "user", "content": "He wants x."}]
-        self.assertEqual(context_line({**self.EVENT, "kept": inside}, 1)["messages"], inside)
+        self.assertEqual(from_event({**self.EVENT, "kept": inside}, 1, "line 1")["messages"], inside)
 
     def test_a_result_stands_behind_the_message_that_called_whatever_came_between(self):
         call = {"kind": "tool_call", "name": "ls", "arguments": "x"}

@@ -135,7 +135,7 @@ class Hits(unittest.TestCase):
                                 ("custom_wait", {"task_id": "t", "block": True}), ("peek", {"processId": 7, "max_output": 5})):
             self.assertTrue(is_poll(name, arguments), arguments)
         for name, arguments in (("send_input", {"session_id": 3, "chars": "y"}), ("read", {"path": "a", "offset": 3}),
-                                ("list", {}), ("run", {"command": "ls", "timeout": 3}), ("wait_for", {"timeout": 3})):
+                                ("list", {}), ("run", {"command": "ls", "timeout": 3})):
             self.assertFalse(is_poll(name, arguments), arguments)
 
     def test_a_call_that_was_repeated_unchanged_with_no_compaction_near_is_a_poll_after_one_as_well(self):

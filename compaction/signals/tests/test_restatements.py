@@ -33,34 +33,40 @@ class Kinds(unittest.TestCase):
         self.assertIsNone(
             kind("what does the parser do with comments?", "what does the parser do with comments in strings?"))
 
-    def test_a_message_sent_again_with_no_reply_between_is_resent_edited_or_not(self):
+    def test_a_message_sent_again_with_no_reply_between_is_none_edited_or_not(self):
         for later in (RULE, RULE + ", she is back on Monday", "never push to the release branch"):
-            self.assertEqual(kind(RULE, later, replied=False), "resent", later)
+            self.assertIsNone(kind(RULE, later, replied=False), later)
         self.assertEqual(kind(RULE, RULE, replied=True), "restates")
 
-    def test_another_agents_orders_and_tools_lines_are_machine_text(self):
-        self.assertEqual(kind(RULE, RULE, origin="agent"), "machine text")
-        self.assertEqual(
-            kind(RULE, "Stop hook feedback: never push to the release branch without asking Dana"), "machine text")
-        self.assertEqual(
-            kind(RULE, "<notice>never push to the release branch without asking Dana</notice>"), "machine text")
+    def test_another_agents_orders_and_tools_lines_are_none(self):
+        self.assertIsNone(kind(RULE, RULE, origin="agent"))
+        self.assertIsNone(kind(RULE, "Stop hook feedback: never push to the release branch without asking Dana"))
+        self.assertIsNone(kind(RULE, "<notice>never push to the release branch without asking Dana</notice>"))
 
-    def test_the_same_job_for_another_object_is_a_new_round(self):
-        self.assertEqual(kind("review commit a1b2c3d and report findings only, by severity",
-                              "review commit e4f5a6b and report findings only, by severity"),
-                         "new round")
-        self.assertIn(kind("drain node-01, reimage it and put it back into the pool",
-                           "drain node-02, reimage it and put it back into the pool"), ("new round", None))
+    def test_the_same_job_for_another_object_or_again_after_it_was_done_is_none_and_near_a_compaction_it_is_one(self):
+        for earlier, later in (("review commit a1b2c3d and report findings only, by severity",
+                                "review commit e4f5a6b and report findings only, by severity"),
+                               ("drain node-01, reimage it and put it back into the pool",
+                                "drain node-02, reimage it and put it back into the pool"),
+                               ("run the whole test suite and commit", "run the whole test suite and commit")):
+            self.assertIsNone(kind(earlier, later), later)
+        self.assertEqual(kind("run the whole test suite and commit", "run the whole test suite and commit", near=True), "restates")
 
-    def test_the_same_job_again_after_it_was_done_is_a_new_round(self):
-        self.assertEqual(
-            kind("run the whole test suite and commit", "run the whole test suite and commit"), "new round")
+    def test_complaints_in_other_words_and_with_typing_errors(self):
+        for earlier, later in (("fix the failing tests", "tests are still failing"),
+                               ("run the linter before committing", "you commited without running the linter"),
+                               ("use tabs not spaces", "you're using spaces again"), ("don't add comments", "stop adding comments"),
+                               ("read the parser in full", "you havne't read the parser in full"),
+                               ("the listeners stay registered", "why are the lsiteners not registered?? they were registered"),
+                               ("rename foo to bar everywhere", "foo is stlil used, rename to bar everywhere")):
+            self.assertEqual(kind(earlier, later), "restates", later)
 
-    def test_output_that_is_alike_is_no_restatement(self):
-        log = (
-            "$ go test ./...\n--- FAIL: TestParser (0.{}s)\n    parser_test.go:41: want 3 fields, got {}\nFAIL parser\n"
-        )
-        self.assertEqual(kind("fix this\n" + log.format(1, 2), log.format(3, 4)), "pasted output")
+    def test_pasted_output_and_git_output_are_none(self):
+        log = "$ go test ./...\n--- FAIL: TestParser (0.{}s)\n    parser_test.go:41: want 3 fields, got {}\nFAIL parser\n"
+        git = "On branch main\nYour branch is up to date with 'origin/main'.\n\tmodified:   parser.go\n"
+        for earlier, later in (("fix this\n" + log.format(1, 2), log.format(3, 4)), ("commit this\n" + git, git),
+                               ("never touch parser.go\n" + git, git)):
+            self.assertIsNone(kind(earlier, later), later)
 
     def test_a_rule_quoted_in_output_is_none(self):
         self.assertNotEqual(

@@ -10,13 +10,14 @@ from pathlib import Path
 from unittest import mock
 
 from base.command import InputError, status_of
+from compaction.sessions.log import read_events
 from compaction.signals.__main__ import find_signals, main
 from compaction.signals.report import shown
 from compaction.signals.tests.made import RULE, conversation, generate_log, lines
 
 
 def signals(events, **options):
-    report = find_signals(lines(events), "log", **options)
+    report = find_signals(read_events(lines(events), "log"), "log", **options)
     return report, report["flagged"]
 
 
@@ -55,7 +56,7 @@ class Report(unittest.TestCase):
     def test_a_message_after_a_broken_off_reply_is_resent_and_not_restated(self):
         again = {"conversation_id": "a", "turn": 2, "reply": 2, "kind": "user", "content": RULE, "interrupted": True}
         report, flagged = signals(conversation("a", again=False, restate=False)[:4] + [again])
-        self.assertEqual((report["user_messages"].get("resent"), flagged), (1, []))
+        self.assertEqual((report["user_messages"].get("restates"), flagged), (None, []))
 
     def test_the_same_order_typed_again_after_a_compaction_is_a_restatement_near_it_and_not_resent(self):
         for words in (RULE, "rename the ledger table and run the whole suite"):
@@ -64,7 +65,7 @@ class Report(unittest.TestCase):
             again = {"conversation_id": "a", "turn": 2, "reply": 2, "kind": "user", "content": words}
             for log in (events + [again], events[:1] + events[-1:] + [again]):  # with and without a reply before it
                 messages = signals(log)[0]["user_messages"]
-                self.assertEqual((messages.get("restates near a compaction"), messages.get("resent")), (1, None))
+                self.assertEqual(messages.get("restates near a compaction"), 1)
 
     def test_a_rule_said_again_in_the_middle_of_a_turn_is_restated_and_not_resent(self):
         events = conversation("a", restate=False)
@@ -143,14 +144,11 @@ class Streams(unittest.TestCase):
         for number in (100, 400):
             log = [line for n in range(number) for line in lines(conversation(f"c{n:03}", False, False))]
             tracemalloc.start()
-            with (
-                mock.patch("compaction.sessions.log.REMEMBERED", 4),
-                mock.patch("compaction.signals.report.SAMPLE", 2),
-            ):  # full in both
-                find_signals(iter(log), "log")
+            with mock.patch("compaction.signals.report.SAMPLE", 2):  # full in both
+                find_signals(read_events(log, "log"), "log")
             peaks.append(tracemalloc.get_traced_memory()[1])
             tracemalloc.stop()
-        self.assertLess(peaks[1], 1.5 * peaks[0])
+        self.assertLess(peaks[1] - peaks[0], 300 * 200)  # the id of each
 
     def test_lines_that_are_no_events_are_refused_with_their_number(self):
         good = conversation("a")[0]
@@ -161,11 +159,11 @@ class Streams(unittest.TestCase):
                           (json.dumps({**good, "conversation_id": 7}).encode(), "conversation_id"),
                           (json.dumps({**good, "reply": True}).encode(), "reply")):
             with self.assertRaisesRegex(InputError, f"log: line 2: .*{word}"):
-                find_signals([json.dumps(good).encode(), bad], "log")
+                find_signals(read_events([json.dumps(good).encode(), bad], "log"), "log")
 
     def test_a_log_without_an_event_is_an_error(self):
         with self.assertRaisesRegex(InputError, "no event"):
-            find_signals([b"\n"], "log")
+            find_signals(read_events([b"\n"], "log"), "log")
 
 
 class Command(unittest.TestCase):
