@@ -72,7 +72,7 @@ class Remarks(unittest.TestCase):
                                "bm25 and near read other scripts")
         self.assertEqual(list(remarks(cases, ["recent", "bm25"])), [])
         for name in ("bm25", "near"):
-            case = case_of(("港は東京にある", "はい"), ("別の話", "はい"), current="港は?", room=30)
+            case = case_of(("港は東京にある", "はい"), ("別の話", "はい"), current="港は？", room=40)
             self.assertEqual(find_selector(name)(case, lambda messages: 10 * len(messages))["turns"], [0], name)
 
 
