@@ -13,7 +13,6 @@ cached   tokens at the front of a request that are, token by token, the front of
 """
 
 import json
-import re
 import sys
 from collections import Counter
 from itertools import chain
@@ -32,57 +31,56 @@ from workbench.import_cases import case_set, check_some, that_fit
 RULES = "recent,relevant,notes,hybrid,near,near-messages"
 COUNTED = ("requests", "failed", "turns", "turns_sent", "tokens", "cached_tokens")
 NO_LIMIT = 10 ** 9  # tokens: whether a question fits is told by budget
-Q1, Q2 = {"role": "user", "content": "Q1"}, {"role": "user", "content": "Q2"}
+BEFORE = [{"role": "user", "content": "Q1"}, {"role": "assistant", "content": "A1"}]
+AFTER = [{"role": "user", "content": "Q2"}]
 
 
 class Tokens:
     """The tokens of a conversation's requests, as lists of them that requests share.
 
     Where a count is a sum of parts (Counter.sums), what a run (a user's message and what follows it) adds to a request
-    is rendered once, between two questions. The parts of every request are held against its exact count, and `check`
-    holds some against the whole rendering.
+    is rendered and tokenised once, between a turn and a question. The parts of every request are held against its exact
+    count, and `check` holds some against the whole. Elsewhere each request is tokenised whole.
     """
+
     def __init__(self, count):
-        self._count, self._ids, self._pieces = count, {}, {}
-        self._split = re.compile("(" + ("|".join(map(re.escape, count.control_tokens)) or r"\Z") + ")").split
-        before, _, after = count.text([Q1, Q2]).rpartition(Q2["content"])
-        opening = max([before.rfind(token) for token in count.control_tokens], default=0)
-        self._front, self._back = before[:opening], before[opening:] + Q2["content"] + after
+        self._count, self._ids, self._pieces, self._around = count, {}, {}, None
 
     def parts(self, selected):
         """A request's tokens as lists of them."""
-        messages = selected["messages"]
-        for cut in ([self._runs] if self._count.sums else []) + [lambda all_: self._split(self._count.text(all_))]:
-            found = [self._tokens(text) for text in cut(messages) if text]
-            if sum(map(len, found)) == selected["input_tokens"]:
-                return found
-        return self._count.ids([self._count.text(messages)])  # control tokens do not split this tokenizer's texts
+        texts = self._runs(selected["messages"]) if self._count.sums else ()
+        new = [text for text in texts if text not in self._ids]
+        self._ids.update(zip(new, self._count.ids(new)))
+        parts = [self._ids[text] for text in texts]
+        if sum(map(len, parts)) == selected["input_tokens"]:
+            return parts
+        return self._count.ids([self._count.text(selected["messages"])])
 
     def check(self, selected, parts):
         """CountError where the whole rendering of a request has other tokens than its parts."""
         if self._count.ids([self._count.text(selected["messages"])])[0] != [*chain(*parts)]:
             raise CountError("its parts have other tokens than the whole; report it with the conversation")
 
-    def _tokens(self, text):
-        """The tokens of a text. Control tokens split it before anything is merged, so what is between them is kept."""
-        if text not in self._ids:
-            self._ids[text] = [*chain(*self._count.ids([part for part in self._split(text) if part]))]
-        return self._ids[text]
-
     def _runs(self, messages):
-        """What the head, each run and the question add to a request's text."""
+        """What the head, each run and the question add to a request's text; nothing where the template refuses that."""
         starts = [number for number, message in enumerate(messages) if message["role"] == "user"]
         runs = [messages[start:end] for start, end in zip([0, *starts], [*starts, len(messages)])]
-        last = len(runs) - 1
-        return [self._piece(run, number > 0, number < last) for number, run in enumerate(runs)]
+        try:
+            if not self._around:
+                whole = self._count.text(BEFORE + AFTER)
+                opening = max(whole.rfind(token, 0, whole.rfind("Q2")) for token in self._count.control_tokens)
+                self._around = whole[:opening], whole[opening:]
+            return [self._piece(run, number > 0, number < len(starts)) for number, run in enumerate(runs)]
+        except CountError:
+            return ()
 
     def _piece(self, run, follows, goes_on):
-        """What a run adds: cut out of a rendering with a question before it (not for the head) and one behind it."""
+        """What a run adds: cut out of a rendering with a turn before it (not for the head) and a question behind it."""
         known = (follows, goes_on, *((message["role"], message["content"]) if len(message) == 2 else json.dumps(message)
                                      for message in run))
         if known not in self._pieces:
-            front, back = self._front * follows, self._back * goes_on
-            text = self._count.text([Q1] * follows + run + [Q2] * goes_on)
+            front, back = self._around[0] * follows, self._around[1] * goes_on
+            text = self._count.text(BEFORE * follows + run + AFTER * goes_on)
             cut = text.startswith(front) and text.endswith(back)
             self._pieces[known] = text[len(front):len(text) - len(back)] if cut else ""
         return self._pieces[known]
@@ -178,21 +176,25 @@ def requests(conversation):
                "budget": {"context_limit": NO_LIMIT, "max_new_tokens": 0, "margin": 0}}
 
 
+def figures_of(level):
+    """[[rule, requests, failed, share of turns sent, mean tokens, share cached]]; None for a share of nothing."""
+    return [[rule, one["requests"], one["failed"], ratio(one["turns_sent"], one["turns"]),
+             ratio(one["tokens"], one["requests"]), ratio(one["cached_tokens"], one["tokens"])]
+            for rule, one in level["rules"].items()]
+
+
+def ratio(part, whole):
+    return part / whole if whole else None
+
+
 def table(report):
     """The table for a person, shares in percent."""
     rows = [["budget", "rule", "requests", "failed", "turns sent", "mean tokens", "cached"]]
     for budget, level in report["budgets"].items():
-        for rule, one in level["rules"].items():
-            rows.append([f"{int(budget):,}", rule, one["requests"], one["failed"],
-                         percent(one["turns_sent"], one["turns"]),
-                         f"{one['tokens'] / one['requests']:,.1f}" if one["requests"] else "none",
-                         percent(one["cached_tokens"], one["tokens"])])
+        for line in figures_of(level):
+            rows.append([f"{int(budget):,}", *("none" if value is None else format(value, form) for value, form in
+                                               zip(line, ("", "", "", ".1%", ",.1f", ".1%")))])
     return columns(rows, right=(0, 2, 3, 4, 5, 6))
-
-
-def percent(part, whole):
-    """percent(1, 8) -> "12.5%"."""
-    return f"{100 * part / whole:.1f}%" if whole else "none"
 
 
 def main(argv=None):

@@ -5,6 +5,7 @@ from compaction.signals.report import says
 from compaction.signals.report import share as among
 from workbench.report.chart import chart
 from workbench.report.view import fields, listed, section, share, table
+from workbench.survey import figures_of
 
 SURVEY = ("log", "log_sha256", "tokenizer_manifest_sha256", "counter", "least", "block")
 
@@ -17,29 +18,22 @@ def survey_section(name, report):
             if (one["requests"] + one["failed"] + level["never_fit"] != report["user_turns"]
                 or not 0 <= one["cached_tokens"] <= one["tokens"] or not 0 <= one["turns_sent"] <= one["turns"]):
                 raise InputError(f"{name}: its figures contradict each other; edited? run workbench.survey again")
-    parts, budgets = [], [int(budget) for budget in report["budgets"]]
-    if len(budgets) > 1:
-        rules = {rule: [part(level["rules"][rule]["cached_tokens"], level["rules"][rule]["tokens"])
-                        for level in report["budgets"].values()]
-                 for rule in next(iter(report["budgets"].values()))["rules"]}
+    levels, parts = {int(budget): figures_of(level) for budget, level in report["budgets"].items()}, []
+    if len(levels) > 1:
+        rules = {lines[0][0]: [line[-1] for line in lines] for lines in zip(*levels.values())}
         parts.append({"kind": "charts", "title": "Against the budget",
-                      "charts": [chart("Cached tokens, share", budgets, rules, top=1.0)]})
-    for budget, level in report["budgets"].items():
-        rows = [[rule, one["requests"], one["failed"], share(part(one["turns_sent"], one["turns"])),
-                 f"{one['tokens'] / one['requests']:,.1f}" if one["requests"] else "none",
-                 share(part(one["cached_tokens"], one["tokens"]))] for rule, one in level["rules"].items()]
+                      "charts": [chart("Cached tokens, share", list(levels), rules, top=1.0)]})
+    for budget, lines in levels.items():
+        rows = [[*line[:3], share(line[3]), "none" if line[4] is None else f"{line[4]:,.1f}", share(line[5])]
+                for line in lines]
+        level = report["budgets"][str(budget)]
         note = f"Of {report['user_turns']} user turns {level['fit_whole']} fit whole, {level['never_fit']} never fit."
-        parts.append(table(f"At {int(budget):,} input tokens", head, rows, note=note))
+        parts.append(table(f"At {budget:,} input tokens", head, rows, note=note))
     notes = [
         f"{report['conversations']} conversations. Cached: the front of a request that is, token by token, the front "
         f"of the one before it, of at least {report['least']} tokens in blocks of {report['block']}."]
     notes += [f"{number} times {what}." for what, number in report["left_out"].items()]
     return section("survey", name, parts, fields(report, SURVEY), None, notes)
-
-
-def part(some, whole):
-    """A share, or None of nothing."""
-    return some / whole if whole else None
 
 
 def signals_section(name, report, most, only=()):

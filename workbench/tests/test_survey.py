@@ -9,7 +9,7 @@ from pathlib import Path
 
 from base.command import status_of
 from strategies import STRATEGIES
-from tokenizer import counter
+from tokenizer import CountError, counter
 from tokens.manifest import folder
 from workbench.survey import Tokens, common_prefix, kept, main, survey
 
@@ -95,7 +95,7 @@ class ByHand(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "'talk': its parts have other tokens than the whole"):
             self.surveyed(100, Forgetful())
 
-    def test_a_tokenizer_whose_texts_control_tokens_do_not_split_is_counted_whole(self):
+    def test_a_tokenizer_that_joins_parts_is_tokenised_whole(self):
         class Joined(WordCounter):
             """A double that takes "> <" for one token, so that parts cost more than the whole."""
             def ids(self, texts):
@@ -105,6 +105,18 @@ class ByHand(unittest.TestCase):
 
         # instructions 4, messages 3 each, "><" between them, and "<" first: a a! b shares 1 + 3 + 1 + 2 + 1 tokens
         self.assertEqual(self.surveyed(100, Joined())["rules"]["recent"]["cached_tokens"], 8 + 14 + 20)
+
+    def test_a_template_that_wants_turns_by_turns_is_surveyed_all_the_same(self):
+        class Alternating(WordCounter):
+            """A double whose template refuses two messages of one role in a row."""
+
+            def text(self, messages, tools=None):
+                roles = [message["role"] for message in messages]
+                if any(one == other for one, other in zip(roles, roles[1:])):
+                    raise CountError("roles must alternate")
+                return super().text(messages)
+
+        self.assertEqual(self.surveyed(100, Alternating())["rules"]["recent"]["cached_tokens"], 10 + 18 + 26)
 
     def test_a_rule_that_gives_no_request_is_counted_apart(self):
         def broken(case, count):
