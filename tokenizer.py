@@ -90,6 +90,10 @@ class Counter:
         except (TypeError, UnicodeEncodeError) as error:
             raise CountError(f"a text that cannot be tokenised: {error}; give valid Unicode text") from None
 
+    def ids(self, texts):
+        """The tokens of each text as their numbers in the vocabulary, nothing added."""
+        return [found.ids for found in self._tokenizer.encode_batch_fast(texts, add_special_tokens=False)]
+
     def control_token(self, text):
         """The first control token of the model inside a text, or None: the template or the server would act on it."""
         found = [token for token in self.control_tokens if token in text]
