@@ -142,19 +142,20 @@ def compare(recorded, fresh, pairs=(), allowed=()):
     """The gate's result for two reports. `decision` is safe, blocked or undecided."""
     check_comparable(recorded, fresh)
     results, blocking, used = [], [], []
-    pairs = named_pairs(recorded, fresh, pairs)
+    pairs, entries = named_pairs(recorded, fresh, pairs), {name_of(entry): entry for entry in reversed(allowed)}
     for budget, level in levels(recorded).items():
         for old, new in pairs:
             rows = compare_rows(level["cases"][old], levels(fresh)[budget]["cases"][new])
             place = {"strategy": new, **({"budget": budget} if budget else {})}
             results.append({**place, **({"recorded_strategy": old} if old != new else {}), **rows})
             for change in [{"change": kind, **place, **item} for kind in CHANGES for item in rows[kind]]:
-                entry = allowing(change, allowed)
+                entry = entries.get(name_of(change)) or entries.get(name_of({**change, "budget": None}))
                 (used if entry else blocking).append(entry or change)
     cases = max(result["paired"]["cases"]["total"] for result in results)
     undecided = any(result["not_graded"] for result in results)
+    names = set(map(name_of, used))
     return {"decision": "blocked" if gate(results, blocking) == "hold" else "undecided" if undecided else "safe",
-            "blocking": blocking, "allowed": used, "allowed_unused": [entry for entry in allowed if entry not in used],
+            "blocking": blocking, "allowed": used, "allowed_unused": [entry for entry in allowed if name_of(entry) not in names],
             "smallest_difference": smallest_difference(cases), "recorded": hashes(recorded), "fresh": hashes(fresh),
             "results": results}
 
@@ -166,12 +167,9 @@ def gate(results, blocking):
     return scoring.gate_on_regressions(scoring.compare(before, {place: -harm[place] for place in before}))
 
 
-def allowing(change, allowed):
-    """The entry that allows a change by name, or None. An entry without a budget allows it at any."""
-    for entry in allowed:
-        if all(change.get(field) == value for field, value in entry.items() if field != "why"):
-            return entry
-    return None
+def name_of(change):
+    """What a change and the entry that allows it have in common; an entry without a budget allows it at any."""
+    return tuple(change.get(field) for field in ("change", "strategy", "case", "fact", "budget"))
 
 
 def hashes(report):
@@ -219,11 +217,13 @@ def table(result):
 
 def checks(result, fresh):
     """The result for base.ci: a check for each change that nothing allows, and for each case without one."""
+    blocking = {}
+    for change in result["blocking"]:
+        blocking.setdefault((place_of(change), change["case"]), []).append(change)
     for row in result["results"]:
         for case in levels(fresh)[row.get("budget")]["cases"][row["strategy"]]:
             case, check = case["case"], {"group": place_of(row), "name": case["case"], "state": "passed", "message": ""}
-            changes = [change for change in result["blocking"] if place_of(change) == place_of(row)
-                       and change["case"] == case]
+            changes = blocking.get((place_of(row), case), [])
             if case in row["not_graded"]:
                 yield {**check, "state": "error", "message": "not graded: a selector failed there"}
             elif not changes:

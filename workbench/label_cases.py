@@ -177,9 +177,9 @@ def show_turn(turn, say):
 
 
 def read_set(path, manifest):
-    """(unlabelled case set of the larger form, its turns all with ids, that evaluate.py will take, what was not checked).
+    """(unlabelled case set of the larger form, its turns with ids, that evaluate.py will take; what was not checked).
 
-    InputError where it will not; not checked, without a prepared tokenizer, is what needs one: a line, or None.
+    InputError where it will not. Not checked, without a prepared tokenizer, is what needs one: a line, or None.
     """
     value = read_json(path)
     problem = misfit(value, UNLABELLED, "the set")
