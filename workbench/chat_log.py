@@ -116,6 +116,7 @@ def read_conversation(name, messages, every=False):
         losses.append({"what": what, "where": name, "detail": detail})
 
     front, groups, aside, unknown = group_messages(messages)
+    odd = aside | unknown
     for place, why in aside.items():
         lose("message left out", f"message {place + 1}: {why}")
     questions = [number for number, group in enumerate(groups) if number and asks(messages[group[0]])]
@@ -140,7 +141,7 @@ def read_conversation(name, messages, every=False):
                     "current": text_of(messages[groups[number][0]])}
             if problem := misfit([case["instructions"], case["current"]], [str], "text"):
                 raise MessageError(problem)
-            reply = reply_of([messages[place] for place in groups[number] if place not in aside | unknown])
+            reply = reply_of([messages[place] for place in groups[number] if place not in odd])
             cases.append({**case, "reply": reply} if reply else case)
             histories[history] = before
         except MessageError as error:

@@ -154,8 +154,9 @@ def compare(recorded, fresh, pairs=(), allowed=()):
     cases = max(result["paired"]["cases"]["total"] for result in results)
     undecided = any(result["not_graded"] for result in results)
     names = set(map(name_of, used))
+    unused = [entry for entry in allowed if name_of(entry) not in names]
     return {"decision": "blocked" if gate(results, blocking) == "hold" else "undecided" if undecided else "safe",
-            "blocking": blocking, "allowed": used, "allowed_unused": [entry for entry in allowed if name_of(entry) not in names],
+            "blocking": blocking, "allowed": used, "allowed_unused": unused,
             "smallest_difference": smallest_difference(cases), "recorded": hashes(recorded), "fresh": hashes(fresh),
             "results": results}
 
