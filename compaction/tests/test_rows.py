@@ -41,56 +41,59 @@ def answer(candidate, incumbent, shared=None):
 
 
 class PublishedExample(unittest.TestCase):
-    def test_misses_five_of_six_gates(self):
+    def test_misses_five_of_six_gates_and_is_a_baseline_all_the_same(self):
         self.assertEqual([row["state"] for row in rows()], ["missed"] * 5 + ["met"])
-        self.assertIs(compliant(rows()), False)
+        self.assertEqual((compliant(rows()), answer(rows(), rows())), (False, "safe"))
 
     def test_better_on_four_rows_and_worse_on_contradictions_is_blocked(self):
-        better = rows((75, 80), (48, 51), (100, 103), (60, 61), 3)
-        self.assertEqual(answer(better, rows()), "blocked")
+        self.assertEqual(answer(rows((75, 80), (48, 51), (100, 103), (60, 61), 3), rows()), "blocked")
 
     def test_meets_no_gate_and_worsens_no_row_is_safe_and_not_compliant(self):
         poor = rows(p95=2000)
-        self.assertTrue(all(row["state"] == "missed" for row in poor))
-        self.assertEqual(answer(poor, poor), "safe")
-        self.assertIs(compliant(poor), False)
-
-    def test_is_a_baseline_that_an_equal_candidate_is_safe_against(self):
-        self.assertEqual(answer(rows(), rows()), "safe")
+        self.assertEqual([row["state"] for row in poor], ["missed"] * 6)
+        self.assertEqual((compliant(poor), answer(poor, poor)), (False, "safe"))
 
 
 class Gates(unittest.TestCase):
-    def test_a_share_exactly_at_its_gate_meets_it(self):
-        self.assertEqual(retained_row("constraint", 95, 100, gate=0.95)["state"], "met")
-        self.assertEqual(retained_row("reference", 49, 50, gate=0.98)["state"], "met")
-        self.assertEqual(retained_row("open_question", 9, 10, gate=0.9)["state"], "met")
+    def test_a_gate_is_met_or_missed_by_a_value_that_does_not_decide_it(self):
+        for row, state in (
+            (retained_row("constraint", 95, 100, gate=0.95), "met"),  # exactly at its gate
+            (retained_row("reference", 49, 50, gate=0.98), "met"),
+            (retained_row("open_question", 9, 10, gate=0.9), "met"),
+            (retained_row("constraint", 95, 100, unknown=5, gate=0.95), "met"),
+            (retained_row("constraint", 90, 100, unknown=6, gate=0.95), "undecided"),
+            (retained_row("constraint", 80, 100, unknown=5, gate=0.95), "missed"),
+            (contradictions_row(0, 50, unknown=1, gate=0), "undecided"),  # it may be one
+            (contradictions_row(1, 50, unknown=1, gate=0), "missed"),
+            (contradictions_row(0, 50, unknown=0, gate=0), "met"),
+            (retained_row("constraint", 0, 0, gate=0.95), "undecided"),  # shows nothing
+            (tokens_row([], 1000), "undecided"),
+            (tokens_row([101], 100), "missed"),
+            (tokens_row([100], 100), "met"),
+            (tokens_row([10] * 30 + [None], 100), "met"),  # one of 31 lies above the 95th
+            (tokens_row([10] * 5 + [None], 100), "undecided"),
+            (tokens_row([101, None], 100), "missed"),
+            (tokens_row([101] + [None] * 30, 100), "undecided"),  # they may all be small
+            (tokens_row([None], 100), "undecided"),
+        ):
+            with self.subTest(row):
+                self.assertEqual(row["state"], state)
 
-    def test_unknown_decisions_make_a_range(self):
-        row = retained_row("constraint", 90, 100, unknown=6, gate=0.95)
-        self.assertEqual((row["worst"], row["best"], row["state"]), (0.9, 0.96, "undecided"))
-        self.assertEqual(retained_row("constraint", 95, 100, unknown=5, gate=0.95)["state"], "met")
-        self.assertEqual(retained_row("constraint", 80, 100, unknown=5, gate=0.95)["state"], "missed")
-
-    def test_the_interval_of_a_range_reaches_from_all_unknown_lost_to_all_kept(self):
+    def test_a_range_and_its_interval_leave_out_an_end(self):
         row = retained_row("constraint", 90, 100, unknown=6)
+        self.assertEqual((row["worst"], row["best"]), (0.9, 0.96))
         self.assertEqual(row["wilson"], [wilson(90, 100)[0], wilson(96, 100)[1]])
 
-    def test_the_default_gates_are_the_published_ones(self):
-        self.assertEqual(
-            GATES,
-            {"constraint": 0.95, "open_question": 0.90, "commitment": 0.95, "reference": 0.98, "contradictions": 0,
-             "prompt_tokens": "budget"})
+    def test_the_95th_percentile_is_another(self):
+        row = tokens_row([*range(1, 20), 500], 100)  # 20 contexts: the 19th is the 95th percentile
+        self.assertEqual((row["median"], row["value"], row["gate"], row["state"]), (10, 19, 100, "met"))
 
-    def test_unknown_decisions_may_be_contradictions(self):
-        self.assertEqual(contradictions_row(0, 50, unknown=1, gate=0)["state"], "undecided")
-        self.assertEqual(contradictions_row(1, 50, unknown=1, gate=0)["state"], "missed")
-        self.assertEqual(contradictions_row(0, 50, unknown=0, gate=0)["state"], "met")
+    def test_the_default_gates_are_not_the_published_ones(self):
+        self.assertEqual(list(GATES.items()),
+                         [("constraint", 0.95), ("open_question", 0.90), ("commitment", 0.95), ("reference", 0.98),
+                          ("contradictions", 0), ("prompt_tokens", "budget")])
 
-    def test_a_row_without_decisions_is_neither_met_nor_missed(self):
-        self.assertEqual(retained_row("constraint", 0, 0, gate=0.95)["state"], "undecided")
-        self.assertEqual(tokens_row([], 1000)["state"], "undecided")
-
-    def test_one_missed_gate_outweighs_what_is_undecided(self):
+    def test_what_is_undecided_outweighs_a_missed_gate(self):
         self.assertIs(compliant([{"state": "missed"}, {"state": "undecided"}]), False)
         self.assertIsNone(compliant([{"state": "met"}, {"state": "undecided"}]))
         self.assertIs(compliant([{"state": "met"}, {"state": "no gate"}]), True)
@@ -101,19 +104,6 @@ class Gates(unittest.TestCase):
         self.assertEqual((rows[0]["value"], rows[0]["of"], rows[0]["unknown"], rows[0]["judged"]), (2, 6, 2, 3))
         self.assertEqual((rows[0]["worst"], rows[0]["best"]), (2 / 6, 4 / 6))
         self.assertEqual((rows[4]["value"], rows[4]["worst"], rows[4]["best"]), (1, 3, 1))
-
-    def test_the_95th_percentile_is_held_against_the_available_input(self):
-        row = tokens_row([*range(1, 20), 500], 100)  # 20 contexts: the 19th is the 95th percentile
-        self.assertEqual((row["median"], row["value"], row["gate"], row["state"]), (10, 19, 100, "met"))
-        self.assertEqual(tokens_row([101], 100)["state"], "missed")
-        self.assertEqual(tokens_row([100], 100)["state"], "met")
-
-    def test_contexts_of_unknown_size_leave_the_prompt_row_open_where_they_could_turn_it(self):
-        self.assertEqual(tokens_row([10] * 30 + [None], 100)["state"], "met")  # one of 31 lies above the 95th
-        self.assertEqual(tokens_row([10] * 5 + [None], 100)["state"], "undecided")
-        self.assertEqual(tokens_row([101, None], 100)["state"], "missed")
-        self.assertEqual(tokens_row([101] + [None] * 30, 100)["state"], "undecided")  # they may all be small
-        self.assertEqual(tokens_row([None], 100)["state"], "undecided")
 
     def test_gates_come_from_a_file(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -129,58 +119,46 @@ class Gates(unittest.TestCase):
 
 
 class Comparing(unittest.TestCase):
-    def test_one_lost_decision_blocks(self):
-        self.assertEqual(answer(rows((70, 80)), rows()), "blocked")
-
-    def test_shares_are_compared_exactly_where_the_counts_differ(self):
-        self.assertEqual(answer(rows((142, 160)), rows()), "safe")
-        self.assertEqual(answer(rows((141, 160)), rows()), "blocked")
-
-    def test_prompt_size_blocks_only_when_its_gate_was_met_before(self):
-        self.assertEqual(answer(rows(p95=999), rows(p95=10)), "safe")
-        self.assertEqual(answer(rows(p95=1001), rows(p95=10)), "blocked")
-        self.assertEqual(answer(rows(p95=3000), rows(p95=2000)), "safe")
-
-    def test_a_prompt_size_that_is_not_known_could_block(self):
+    def test_a_change_is_called_safe_or_blocked_by_what_does_not_show_it(self):
         unsure = [*rows()[:-1], sizes([900] * 5, unknown=1)]
-        self.assertEqual(answer(unsure, rows()), "not decided")
-        self.assertEqual(answer(rows(), unsure), "not decided")
+        for new, old, wanted in (
+            (rows((70, 80)), rows(), "blocked"),  # one lost decision
+            (rows((142, 160)), rows(), "safe"),  # shares are compared exactly where the counts differ
+            (rows((141, 160)), rows(), "blocked"),
+            (rows(p95=999), rows(p95=10), "safe"),  # prompt size blocks only when its gate was met before
+            (rows(p95=1001), rows(p95=10), "blocked"),
+            (rows(p95=3000), rows(p95=2000), "safe"),
+            (unsure, rows(), "not decided"),
+            (rows(), unsure, "not decided"),
+            (rows((70, 80), unknown=2), rows(), "not decided"),  # unknown decisions could turn it
+            (rows(), rows(unknown=1), "not decided"),
+        ):
+            self.assertEqual(answer(new, old), wanted, (new, old))
 
-    def test_one_row_that_got_worse_outweighs_what_is_undecided(self):
+    def test_one_row_is_compared_otherwise(self):
+        def constraint(kept, of, unknown=0, gate=0.95):
+            return retained_row("constraint", kept, of, unknown, gate)
+
         unsure = retained_row("reference", 58, 61, unknown=1, gate=0.98)
-        new = [retained_row("constraint", 70, 80, gate=0.95), unsure]
-        self.assertEqual(answer(new, [retained_row("constraint", 71, 80, gate=0.95), unsure]), "blocked")
+        for new, old, wanted in (
+            ([constraint(70, 80), unsure], [constraint(71, 80), unsure], "blocked"),  # outweighs what is undecided
+            ([constraint(1, 80, gate=None)], [constraint(71, 80, gate=None)], "safe"),  # no gate
+            ([constraint(60, 80, 5)], [constraint(71, 80)], "blocked"),  # what unknown decisions cannot turn
+            ([constraint(75, 80, 5)], [constraint(71, 80)], "safe"),
+            ([constraint(0, 0)], [constraint(5, 5)], "not decided"),  # only one side has items for it
+        ):
+            self.assertEqual(answer(new, old), wanted, (new, old))
 
-    def test_a_row_without_a_gate_blocks_nothing(self):
-        worse = [retained_row("constraint", 1, 80)]
-        self.assertEqual(answer(worse, [retained_row("constraint", 71, 80)]), "safe")
-
-    def test_what_unknown_decisions_could_turn_is_not_decided(self):
-        self.assertEqual(answer(rows((70, 80), unknown=2), rows()), "not decided")
-        self.assertEqual(answer(rows(), rows(unknown=1)), "not decided")
-
-    def test_what_unknown_decisions_cannot_turn_is_decided(self):
-        new = [retained_row("constraint", 60, 80, unknown=5, gate=0.95)]
-        self.assertEqual(answer(new, [retained_row("constraint", 71, 80, gate=0.95)]), "blocked")
-        new = [retained_row("constraint", 75, 80, unknown=5, gate=0.95)]
-        self.assertEqual(answer(new, [retained_row("constraint", 71, 80, gate=0.95)]), "safe")
-
-    def test_the_same_unknown_on_both_sides_cannot_turn_a_decision(self):
+    def test_the_same_unknown_on_both_sides_turns_a_decision(self):
         new = old = rows(unknown=2)
-        shared = {row["row"]: 2 for row in new}
         self.assertEqual(answer(new, old), "not decided")
-        self.assertEqual(answer(new, old, shared), "safe")
+        self.assertEqual(answer(new, old, {row["row"]: 2 for row in new}), "safe")
 
-    def test_shared_unknowns_are_counted_by_question(self):
+    def test_shared_unknowns_are_not_counted_by_question(self):
         new = [made_item("unjudged", "unjudged", "unjudged", "opaque", keys="aab")]
         old = [made_item("unjudged", keys="a"), made_item("unjudged", keys="b", class_="reference")]
         counts = shared_unknown(new, old)
         self.assertEqual((counts["constraint"], counts["reference"], counts["contradictions"]), (1, 0, 2))
-
-    def test_a_row_that_only_one_side_has_items_for_is_not_decided(self):
-        self.assertEqual(
-            answer([retained_row("constraint", 0, 0, gate=0.9)], [retained_row("constraint", 5, 5, gate=0.9)]),
-            "not decided")
 
 
 if __name__ == "__main__":
