@@ -182,7 +182,7 @@ def select(case, count, strategy, fill):
     chosen = strategy(case, count)
     problem = wrong_selection(case, chosen, count)
     if problem:
-        raise InputError(f"the strategy {problem}")
+        raise InputError(f"the strategy: {problem}")
     if not fill or chosen["messages"] != render(case, chosen["turns"]):  # notes and single messages fill it themselves
         return chosen
     return fill_turns(case, count, then_newest(chosen["turns"], size))
@@ -245,10 +245,8 @@ def main(argv=None):
     parser.add_argument("--budget", type=int, required=True, metavar="N", help="input tokens")
     parser.add_argument("--strategy", default=DEFAULT, help="one of evaluate.py --strategies (default %(default)s)")
     parser.add_argument("--bare", action="store_true", help="do not fill the room that the rule leaves")
-    parser.add_argument("--allowance", type=int, default=0, metavar="N", help="tokens for what cannot be counted, of "
-                        "the last turn and the system messages (default %(default)s)")
-    parser.add_argument(
-        "--tokenizer", type=Path, default=MANIFEST, metavar="MANIFEST", help="count for the model of another manifest")
+    parser.add_argument("--allowance", type=int, default=0, metavar="N", help="tokens for what cannot be counted")
+    parser.add_argument("--tokenizer", type=Path, default=MANIFEST, metavar="MANIFEST", help="another model's manifest")
     args = parser.parse_args(argv)
     value = read_json(args.messages)
     value = value if isinstance(value, dict) else {"messages": value}

@@ -24,7 +24,6 @@ from base.shapes import FACT, Only, misfit
 from base.shown import columns, one_line
 from base.stats import mcnemar, wilson
 from evaluate import summarize
-from modelkit import scoring
 
 from base.command import InputError, NotComparable, dump, make_parser, read_json, run_command
 
@@ -155,27 +154,17 @@ def compare(recorded, fresh, pairs=(), allowed=()):
     undecided = any(result["not_graded"] for result in results)
     names = set(map(name_of, used))
     unused = [entry for entry in allowed if name_of(entry) not in names]
-    return {"decision": "blocked" if gate(results, blocking) == "hold" else "undecided" if undecided else "safe",
+    hashes = [{key: report[key] for key in report if key.endswith("_sha256") or key == "case_set"}
+              for report in (recorded, fresh)]
+    return {"decision": "blocked" if blocking else "undecided" if undecided else "safe",
             "blocking": blocking, "allowed": used, "allowed_unused": unused,
-            "smallest_difference": smallest_difference(cases), "recorded": hashes(recorded), "fresh": hashes(fresh),
+            "smallest_difference": smallest_difference(cases), "recorded": hashes[0], "fresh": hashes[1],
             "results": results}
-
-
-def gate(results, blocking):
-    """"ship" or "hold" by modelkit's gate, blind to the mean: each strategy scores 0, less its changes not allowed."""
-    before = {(result["strategy"], result.get("budget")): 0 for result in results}
-    harm = Counter((change["strategy"], change.get("budget")) for change in blocking)
-    return scoring.gate_on_regressions(scoring.compare(before, {place: -harm[place] for place in before}))
 
 
 def name_of(change):
     """What a change and the entry that allows it have in common; an entry without a budget allows it at any."""
     return tuple(change.get(field) for field in ("change", "strategy", "case", "fact", "budget"))
-
-
-def hashes(report):
-    """What was hashed in a report, and by what its strategies are known."""
-    return {key: report[key] for key in report if key.endswith("_sha256") or key == "case_set"}
 
 
 def place_of(row):

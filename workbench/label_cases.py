@@ -28,17 +28,8 @@ from strategies import turn_messages
 from tokenizer import TokenizerError, counter
 from tokens.manifest import MANIFEST
 
-from base.command import (
-    InputError,
-    check_replaceable,
-    dump,
-    file_hash,
-    make_parser,
-    read_json,
-    replace_file,
-    run_command,
-    sha256,
-)
+from base import command
+from base.command import InputError, dump, make_parser, read_json, run_command, sha256
 
 ANSWERS = """\
 answers  1 4      these are required          s 2     this one is stale (replaced later)
@@ -278,7 +269,7 @@ def finish(value, done, out, journal, own):
         check_set(made, out)
         data = dump(made).encode("utf-8")
         journal.append({"written_sha256": sha256(data)})
-        replace_file(out, data, own)
+        command.replace_file(out, data, own)
     print(f"{len(made['cases'])} cases labelled, {len(done) - len(made['cases'])} left out, "
           f"{len(value['cases']) - len(done)} to do; {out if made['cases'] else 'nothing'} written",
           file=sys.stderr)
@@ -298,19 +289,19 @@ def main(argv=None):
     journal, written = journal_of(args.out), set()
 
     def own(path):
-        return file_hash(path) in written
+        return command.file_hash(path) in written
 
     if not journal.exists():
-        check_replaceable(args.out, own)  # before a journal is made
+        command.check_replaceable(args.out, own)  # before a journal is made
     with LineFile(journal) as lines:  # open and locked: a second person at it is told so
         set_hash, entries, hashes = read_journal(journal)
         written |= hashes
-        if set_hash not in (None, file_hash(args.cases)):
+        if set_hash not in (None, command.file_hash(args.cases)):
             raise InputError(f"{journal}: belongs to another case set; label into another, and --labels {args.out} "
                              "takes over what is unchanged")
-        check_replaceable(args.out, own)
+        command.check_replaceable(args.out, own)
         if set_hash is None:
-            lines.append({"set_sha256": file_hash(args.cases)})
+            lines.append({"set_sha256": command.file_hash(args.cases)})
         names = {case["id"] for case in value["cases"]}
         done = {name: entry["labels"] for name, entry in entries.items() if name in names}  # in the order of labelling
         if args.labels:

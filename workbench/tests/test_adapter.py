@@ -101,7 +101,7 @@ class Chosen(unittest.TestCase):
 
     def test_a_function_can_be_the_strategy_and_a_wrong_one_is_named(self):
         self.assertEqual(self.chosen(10_000, STRATEGIES["recent"]), PAST)
-        with self.assertRaisesRegex(InputError, "not the fields"):
+        with self.assertRaisesRegex(InputError, "the strategy: "):
             self.chosen(10_000, lambda case, count: [], fill=False)
 
 
