@@ -130,8 +130,8 @@ def ask_all(tasks, model, journal, jobs=1):
             if number == 0:
                 check_runner(tasks, model)
     except KeyboardInterrupt:
-        print("stopping when the answers under way are there; once more to leave them", file=sys.stderr)
         try:
+            print("stopping when the answers under way are there; once more to leave them", file=sys.stderr)
             pool.shutdown(cancel_futures=True)
         except KeyboardInterrupt:
             os._exit(told("stopped", 130))  # the interpreter would wait for the pool's threads

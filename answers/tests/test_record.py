@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import unittest
 
 import answer_check
@@ -151,7 +152,8 @@ class Whole(Recording):
 
 class Killed(Recording):
     CHILD = """if True:
-        import sys, answer_check, strategies  # no more: it starts often
+        import signal, sys, answer_check, strategies  # no more: it starts often
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         from answers import record
         from answers.tests import ollama_double
         from base import command
@@ -160,6 +162,16 @@ class Killed(Recording):
         answer_check.lab_requests = lambda *_: (record.plan_requests(*held_out), {})
         command.run_command(answer_check.main, sys.argv[1:])
     """
+
+    def setUp(self):
+        super().setUp()
+        self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
+
+    def start(self, double, *argv):
+        """A process that records what the double answers."""
+        return subprocess.Popen(
+            [sys.executable, "-c", self.CHILD, "record", "--out", self.out, "--host", double.host, *argv], cwd=ROOT,
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
     def test_120_answers_killed_at_every_twentieth_request_end_as_an_undisturbed_run(self):
         child, kills = None, []
@@ -173,9 +185,7 @@ class Killed(Recording):
         double, undisturbed = self.double(before_reply=kill), self.double()
         while not self.out.exists():
             self.assertLess(len(kills), 20)
-            child = subprocess.Popen(
-                [sys.executable, "-c", self.CHILD, "record", "--out", self.out, "--host", double.host], cwd=ROOT,
-                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            child = self.start(double)
             _, err = child.communicate()
             self.assertIn(child.returncode, (0, -signal.SIGKILL), err)
         self.assertGreaterEqual(len(kills), 6)
@@ -222,6 +232,17 @@ class Killed(Recording):
         again = self.double()
         answers, _, _ = self.ask(again, jobs=3)
         self.assertEqual((len(answers), len(again.chats)), (10, 10 - kept))
+
+    def test_stopped_twice_with_several_jobs_waits_for_a_server_that_hangs(self):
+        asked = threading.Semaphore(0)
+        double = self.double(fault=lambda number, body: asked.release() or "hang")
+        child = self.start(double, "--jobs", "2")
+        for _ in range(2):
+            asked.acquire()
+        child.send_signal(signal.SIGINT)
+        self.assertIn(b"stopping when the answers under way are there", child.stderr.readline())
+        child.send_signal(signal.SIGINT)
+        self.assertEqual((child.communicate()[1], child.returncode), (b"-c: stopped\n", 130))
 
     def test_a_server_that_restarts_in_mid_answer_changes_nothing_in_the_end(self):
         faults = {3: "reset", 4: "refused", 5: "503", 8: "stopped_stream"}
