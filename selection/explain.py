@@ -58,7 +58,8 @@ def about_choice(name, case, selected, row, costs):
     yield f"{name}: {selected['input_tokens']} tokens, {selected['notes']} notes"
     for number, cost in enumerate(costs):
         taken = number in selected["turns"]
-        yield f"  turn {number + 1}  {'+ taken' if taken else '- ' + why_not(name, number, case, selected, cost)}"
+        why = taken_part(case["history"][number], selected) if taken else why_not(name, number, case, selected, cost)
+        yield f"  turn {number + 1}  {'+' if taken else '-'} {why}"
     if selected["notes"]:
         notes = [note for _, note in notes_sent(case, selected)]
         if len(notes) != selected["notes"]:  # another rule's: all that stands before the question
@@ -67,6 +68,15 @@ def about_choice(name, case, selected, row, costs):
     yield f"  found {row['required_found']} of {row['required_total']}"
     for label, facts in (("missing", row["missing"]), ("stale", row["stale_included"])):
         yield from (f"  {label}: {one_line(fact_text(fact))}" for fact in facts)
+
+
+def taken_part(turn, selected):
+    """Which messages of a chosen turn are sent: a rule may choose single ones, and show a session's date elsewhere."""
+    sent = [message.get("content") or "" for message in selected["messages"][:-1]]
+    roles = [message["role"] for message in turn_messages(turn)
+             if message in selected["messages"] or message["content"] and any(
+                 message["content"].removeprefix(f"[{turn.get('date')}] ") in content for content in sent)]
+    return "taken" if len(roles) == len(turn_messages(turn)) else f"taken in part: {', '.join(roles)}"
 
 
 def why_not(name, number, case, selected, cost):

@@ -5,8 +5,10 @@ from unittest import mock
 
 import evaluate
 from modelkit.retrieval import cosine, embed
+from test_evaluate import needs_tokenizer
 
 from selection import retrievers
+from selection.explain import explain
 from selection.retrievers import SELECTORS, then_newest
 from selection.tests.made import case, count, random_text
 
@@ -125,6 +127,13 @@ class Near(unittest.TestCase):
     def test_nothing_shared_takes_nothing(self):
         self.assertEqual(SELECTORS["near"](case("harbour", "cats", "dogs"), count)["turns"], [])
         self.assertEqual(SELECTORS["near"](case("harbour"), count)["turns"], [])
+
+
+    @needs_tokenizer
+    def test_explain_takes_a_turn_for_whole_of_which_one_message_was_chosen(self):
+        lines, _ = explain(evaluate.CASES, "held-spread", ["near-messages"], evaluate.grade)
+        self.assertIn("  turn 1  + taken", lines)
+        self.assertIn("  turn 2  + taken in part: assistant", lines)
 
 
 class Rerank(unittest.TestCase):
