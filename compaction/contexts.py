@@ -19,7 +19,6 @@ from base.command import InputError
 from base.lines import stream
 from base.shapes import Only, misfit
 from base.turns import message_problem
-from compaction.sessions.log import context_line
 
 
 def positive(value):
@@ -68,11 +67,15 @@ def read_contexts(path, fixtures, count):
 
 
 def from_event(event, number, place):
-    """The line for a compaction event of a log, which fell inside its turn."""
+    """The line for a compaction event of a log: its turn had begun, so the context is the next one's, made inside it."""
     if problem := misfit(event, EVENT, place):
         raise InputError(f"{problem}; sessions/README.md says what an event holds")
-    line = context_line(event, number)
-    return line | {"opaque": bool(event.get("opaque")) or not line["messages"]}
+    messages, summary = event.get("kept", []), event.get("content")
+    if summary and not any(summary in message["content"] for message in messages):
+        messages = [{"role": "user", "content": summary}, *messages]
+    tokens = {"tokens_after": event["tokens_after"]} if event.get("tokens_after") is not None else {}
+    return {"conversation_id": event["conversation_id"], "compaction": number, "turn": event["turn"] + 1,
+            "inside": True, **tokens, "messages": messages, "opaque": bool(event.get("opaque")) or not messages}
 
 
 def check_line(line, place):
@@ -122,7 +125,8 @@ def as_messages(events, name=str):
                 groups.append([{"role": "assistant", "content": ""}])
             call_id = name(one.get("call_id"))
             names[one.get("call_id")] = call_id, groups[-1]
-            function = {"name": str(one.get("name")), "arguments": given if isinstance(given, dict) else {"input": given}}
+            function = {"name": str(one.get("name")),
+                        "arguments": given if isinstance(given, dict) else {"input": given}}
             groups[-1][0].setdefault("tool_calls", []).append({"id": call_id, "type": "function", "function": function})
         elif one["kind"] in ("user", "assistant"):
             groups.append([{"role": one["kind"], "content": content}])
