@@ -190,17 +190,13 @@ def ambiguous_facts(cases):
 
 
 def inside_word(text, content):
-    """Whether a text stands inside a longer word or number somewhere: inside_word("4 h", "24 h") -> True."""
-    starts = (place.start() for place in re.finditer(re.escape(text), content))
-    return any(one_word(content[max(0, start - 2) : start], text) or one_word(text, content[start + len(text) :][:2])
-               for start in starts)
+    """Whether a text stands inside a longer word or number somewhere: inside_word("4 h", "24 h") -> True.
 
-
-def one_word(before, after):
-    """Whether two texts run into one number, or into one word of a script that puts blanks between words."""
-    pair = before[-1:] + after[:1]
-    number = re.search(r"\d[.,]?\Z", before) and re.match(r"[.,]?\d", after)
-    return bool(number) or len(pair) == 2 and pair.isalnum() and max(pair) < "\u0e00"
+    Words are those of scripts that put blanks between them, which stand before U+0E00 in Unicode.
+    """
+    letter = "[^\\W\u0e00-\U0010ffff]"
+    inside = rf"(?:(?<={letter})(?={letter})|(?<=\d[.,])(?=\d)|(?<=\d)(?=[.,]\d))"
+    return re.search(f"{inside}{re.escape(text)}|{re.escape(text)}{inside}", content) is not None
 
 
 def fact_places(case):
@@ -218,36 +214,35 @@ def check_rendered(cases, count, path):
 
     Each message that holds a fact is rendered once; a fact may stand in it as it is or as in a JSON string.
     """
-    rendered = {}
+    known = {}
+
+    def rendering(messages):
+        key = json.dumps(messages)
+        if key not in known:
+            known[key] = count.text(messages)
+        return known[key]
+
     for case in cases:
         for text, number, place in fact_places(case):
-            key, run = (id(case["history"]), number, place), turn_messages(case["history"][number])
+            message = turn_messages(case["history"][number])[place]
             try:
-                if key not in rendered:
-                    rendered[key] = render_alone(run, place, count, rendered)
+                before, with_it = map(rendering, alone(turn_messages(case["history"][number]), place))
             except InputError as error:
                 raise CaseError(f"{path}: case {case['id']!r}: turn {number + 1}: {error}; nothing was run") from None
-            with_it, without = rendered[key]
             forms = (text, json.dumps(text, ensure_ascii=False)[1:-1], json.dumps(text)[1:-1])
-            written = any(with_it.count(form) > without.count(form) for form in forms)
-            where = f"turn {number + 1} ({run[place]['role']})"
-            refuse(not written and f"{text!r}: the chat template cuts it out of {where}", path, case["id"],
-                   "name what the model gets to read, without white space at its ends")
+            refuse(not any(with_it.count(form) > before.count(form) for form in forms)
+                   and f"{text!r}: the chat template cuts it out of turn {number + 1} ({message['role']})",
+                   path, case["id"], "name what the model gets to read, without white space at its ends")
 
 
-def render_alone(run, place, count, known):
-    """(rendering of a turn with one message's content, the same without it), a sign in place of all other contents.
-
-    The sign is one that the content does not hold. `known` keeps renderings without contents, which many turns share.
-    """
+def alone(run, place):
+    """(a turn and a question without texts, the same with one message's), a sign that it lacks for all others."""
     sign = next(chr(code) for code in numbers_from(0x4E00) if chr(code) not in run[place]["content"])
     bare = [{**message, "content": message["content"] and sign} for message in run]
-    closed = bare[-1]["role"] == "assistant" and "tool_calls" not in bare[-1]
-    bare += [*([] if closed else [{"role": "assistant", "content": sign}]), {"role": "user", "content": sign}]
-    key = json.dumps(bare)
-    if key not in known:
-        known[key] = count.text(bare)
-    return count.text([*bare[:place], run[place], *bare[place + 1 :]]), known[key]
+    if bare[-1]["role"] != "assistant" or "tool_calls" in bare[-1]:
+        bare.append({"role": "assistant", "content": sign})
+    bare.append({"role": "user", "content": sign})
+    return bare, [*bare[:place], run[place], *bare[place + 1 :]]
 
 
 def check_requests(cases, count, path):

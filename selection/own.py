@@ -34,7 +34,7 @@ def run_own(select, case, count, snapshots):
     try:
         with redirect_stdout(sys.stderr):
             selected = select(case, count)
-        problem = wrong_selection(case, selected, count)
+        problem = wrong_selection(case, selected, count) or unwritten(case, selected["messages"], count)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # whatever it raises is its result for this case, sys.exit included
@@ -58,8 +58,8 @@ def raised(error):
 
 def wrong_selection(case, selected, count):
     """What is wrong with a selector's return value, or None."""
-    if problem := misfit(selected, SELECTION, "what it returned"):
-        return problem
+    if problem := misfit(selected, SELECTION):
+        return f"returned what has not the fields {', '.join(SELECTION.shape)}: {problem}"
     turns = selected["turns"]
     if not all(0 <= turn < len(case["history"]) for turn in turns):
         return f"returned turns {turns!a:.60}, which are not all turns of the history (counted from 0)"
@@ -67,26 +67,22 @@ def wrong_selection(case, selected, count):
         return f"returned turns {turns!a:.60}, not each once in ascending order"
     if selected["notes"] < 0:
         return f"returned {selected['notes']} notes"
-    return (wrong_messages(case, selected["messages"], count) or wrong_cost(selected, count)
-            or unwritten(case, selected["messages"], count))
+    return wrong_messages(case, selected, count)
 
 
-def wrong_messages(case, messages, count):
-    """What is wrong with the messages that a selector returned, or None."""
+def wrong_messages(case, selected, count):
+    """What is wrong with the messages that a selector returned or with their cost, or None."""
+    messages = selected["messages"]
     for number, message in enumerate(messages, 1):
-        if message.get("content") is None and message["role"] != "assistant":
+        content = message.get("content")
+        if content is None and message["role"] != "assistant":
             return f"returned message {number} without a content that can be searched for facts"
-        token = count.control_token(message.get("content") or "") if hasattr(count, "control_token") else None
+        token = count.control_token(content or "") if hasattr(count, "control_token") else None
         if token is not None:
             return f"returned message {number} with the model's control token {token}"
     if not messages or messages[-1]["role"] != "user" or case["current"] not in messages[-1]["content"]:
         return "returned messages that do not end with the user's question"
-    return None
-
-
-def wrong_cost(selected, count):
-    """What is wrong with the cost that a selector names, or None."""
-    needed = count(selected["messages"])
+    needed = count(messages)
     if needed != selected["input_tokens"]:
         return f"says that the request costs {selected['input_tokens']} tokens, but it costs {needed}"
     return None
@@ -97,9 +93,7 @@ def unwritten(case, messages, count):
     rendered = count.text(messages) if hasattr(count, "text") else None
     for number, message in enumerate(messages, 1):
         content = (message.get("content") or "").strip()
-        if rendered is None or content in rendered:
-            continue
-        said = (one["content"].strip() for turn in case["history"] for one in turn_messages(turn))
-        if content not in said:
+        said = (own["content"].strip() for turn in case["history"] for own in turn_messages(turn))
+        if rendered is not None and content not in rendered and content not in said:
             return f"returned message {number}, whose text the chat template changes: {content!a:.60}"
     return None

@@ -155,14 +155,12 @@ def spread(task, groups, jobs, scheduler=None):
 @contextmanager
 def interrupts_later():
     """Hold SIGINT back, for good in processes started meanwhile: Ctrl-C reaches all of a terminal, one has to tell."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    mask = getattr(signal, "pthread_sigmask", None)  # Windows has none
+    before = mask and mask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        mask and mask(signal.SIG_SETMASK, before)
 
 
 def end_with_parent():
@@ -209,11 +207,15 @@ def run_group(cases, names, path, grade, budgets, manifest, checked, show=False)
                 asked = with_input(case, budget)
                 try:
                     selected, problem = run_one(name, select, asked, count, snapshots)
-                    if problem is None and (budget, name, case["id"]) in checked:
-                        check_in_full(selected, count)
+                    wanted = problem is None and (budget, name, case["id"]) in checked
+                    whole = count.full(selected["messages"]) if wanted else None
                 except CountError as error:
                     raise InputError(f"{path}: case {case['id']!r}, {name}: {error}") from None
-                rows[budget, name] = grade(asked, selected) if problem is None else failed_row(case, problem)
+                if whole and whole != selected["input_tokens"]:
+                    problem = f"{selected['input_tokens']} tokens as a sum, {whole} counted in full"
+                    raise InputError(f"{path}: case {case['id']!r}, {name}: {problem}; trust no figure and report it")
+                failed = {"case": case["id"], "split": case["split"], "kind": case["kind"], "error": problem}
+                rows[budget, name] = grade(asked, selected) if problem is None else failed
     return graded
 
 
@@ -222,17 +224,3 @@ def run_one(name, select, case, count, snapshots):
     if is_own(name):
         return run_own(select, case, count, snapshots)
     return select(case, count), None
-
-
-def failed_row(case, problem):
-    """The row of a case that a selector failed on: no figures, so that nothing counts it as a miss."""
-    return {"case": case["id"], "split": case["split"], "kind": case["kind"], "error": problem}
-
-
-def check_in_full(selected, count):
-    """CountError where a request's cost as a sum is not what the whole request costs."""
-    whole = count.full(selected["messages"])
-    if whole != selected["input_tokens"]:
-        raise CountError(
-            f"{selected['input_tokens']} tokens as a sum, {whole} counted in full; no figure of this run can be "
-            "trusted: report it with the case")

@@ -14,7 +14,9 @@ from test_evaluate import needs_tokenizer
 
 from base.command import InputError
 from selection.explain import explain
+from selection.own import run_own
 from selection.report import complaints
+from selection.tests.made import case_of
 
 OWN = """
 from __future__ import annotations
@@ -118,7 +120,7 @@ class Words:
 number = 7
 """
 WRONG = {
-    "nothing": "what it returned is None, not an object",
+    "nothing": "returned what has not the fields messages, turns, notes, input_tokens: it is None, not an object",
     "raises": "KeyError: 'no such thing' (own.py, line 13)",
     "drops_a_turn": "changed the case",
     "rewrites_a_turn": "changed the case",
@@ -127,15 +129,15 @@ WRONG = {
     "unordered": "not each once in ascending order",
     "beyond": "not all turns of the history",
     "no_question": "do not end with the user's question",
-    "no_lists": "what it returned.turns is (0,)",
+    "no_lists": "it.turns is (0,)",
     "raises_below": "ZeroDivisionError: division by zero (own.py, line 16)",
     "exits": "SystemExit: 0 (own.py, line ",
     "raises_outside_of_exceptions": "Panic: gone (own.py, line ",
     "raises_what_cannot_be_written": "ValueError: \\ud800 first line second line (own.py, line ",
     "raises_what_cannot_say_why": "Mute: no message (own.py, line ",
     "counts_notes_below_zero": "returned -1 notes",
-    "texts_for_messages": "what it returned.messages[0] is 'x'",
-    "content_in_parts": "what it returned.messages[0].content is [{",
+    "texts_for_messages": "it.messages[0] is 'x'",
+    "content_in_parts": "it.messages[0].content is [{",
     "another_question": "do not end with the user's question",
     "writes_a_turn_marker": "returned message 1 with the model's control token <turn|>",
 }
@@ -167,6 +169,24 @@ class OwnSelectors(unittest.TestCase):
         self.assertTrue(all(", case 'dev-latest' and 11 more: " in line for line in told), told)
         self.assertEqual([line for line in told if not line.isprintable()], [])
         json.dumps(report, ensure_ascii=False).encode("utf-8")
+
+    def test_a_text_that_the_template_cuts_is_searched_for_facts(self):
+        class Cutting:
+            def __call__(self, messages):
+                return len(messages)
+
+            def text(self, messages):
+                return "".join(message["content"].rpartition("</think>")[2] for message in messages)
+
+        own = {"role": "assistant", "content": "It is 3.</think>No."}
+
+        def select(case, count):
+            messages = [own, {"role": "user", "content": case["current"]}]
+            return {"messages": messages, "turns": [], "notes": 0, "input_tokens": 2}
+
+        self.assertEqual(run_own(select, case_of(), Cutting(), {})[1],
+                         "returned message 1, whose text the chat template changes: 'It is 3.</think>No.'")
+        self.assertIsNone(run_own(select, case_of(("x", own["content"])), Cutting(), {})[1])  # a fact of it is refused
 
     def test_a_selection_over_budget_passes_unseen(self):
         report = run(names=[f"{self.file}:everything", f"{self.file}:oldest"])
