@@ -67,11 +67,6 @@ def page(sections):
     return filled("page.jinja", shown, True, title=title, sections=sections)
 
 
-def summary(sections):
-    """The Markdown summary as text."""
-    return filled("summary.jinja", safe, False, sections=sections)
-
-
 def main(argv=None):
     parser = make_parser(__doc__)
     parser.add_argument("results", type=Path, nargs="+", metavar="RESULT", help="a recorded result, JSON")
@@ -86,7 +81,7 @@ def main(argv=None):
     if args.show < 1:
         raise InputError("--show: a number from 1 on is wanted")
     sections = [section_of(path, args) for path in args.results]
-    sys.stdout.write((summary if args.markdown else page)(sections))
+    sys.stdout.write(filled("summary.jinja", safe, False, sections=sections) if args.markdown else page(sections))
     return 0
 
 

@@ -27,11 +27,11 @@ def compaction_section(name, report, most, only=()):
     compared = report.get("comparison")
     changes = {row["row"]: row["change"] for row in compared["rows"]} if compared else {}
     rows = [[row["name"], told.gate(row), row["state"], *([changes.get(row["row"], "no gate")] if compared else []),
-             *(value_text(report[side]["rows"][place]) for side in sides),
+             *(" ".join(filter(None, (told.value(one), told.share(one), told.judged_note(one))))
+               for side in sides for one in [report[side]["rows"][place]]),
              told.interval(row)] for place, row in enumerate(report["candidate"]["rows"])]
-    parts = [
-        table("Rows and their gates", ["row", "gate", "state", *(["change"] if compared else []), *names, "95%"], rows,
-              text=range(9))]
+    parts = [table("Rows and their gates", ["row", "gate", "state", *(["change"] if compared else []), *names, "95%"],
+                   rows, text=range(9))]
     changed = compared["changed"] if compared else []
     trails = {}
     for side in sides:
@@ -52,11 +52,6 @@ def compaction_section(name, report, most, only=()):
              *(f"{side}: {line}" for side in sides for line in told.notes_on(report[side])),
              told.success_line(report["task_success"])]
     return section("compaction", name, parts, made, told.decision(report), notes)
-
-
-def value_text(row):
-    """A row's value on one side, its share, and how good the judge is where one decided."""
-    return " ".join(filter(None, (told.value(row), told.share(row), told.judged_note(row))))
 
 
 def change_entry(one, literal):
