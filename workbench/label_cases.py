@@ -44,7 +44,8 @@ TURN = {"id": str, "user": str, "assistant": str, "messages?": [{"role": str, "c
 LABELS = {"required": [FACT], "stale": [FACT]}
 CASE = {"id": str, "current": str, "history": str, "reply?": str, **LABELS}
 UNLABELLED = {"histories": Each([TURN]), "cases": [CASE]}
-ENTRIES = ({"set_sha256": str}, {"written_sha256": str}, {"case": str, "labels": (LABELS, NONE), "key?": str})
+ENTRIES = ({"set_sha256": str}, {"written_sha256": str}, {"case": str, "labels": (LABELS, NONE), "key?": str},
+           {"case": str, "marks": LABELS})
 CANDIDATES, WIDTH, LONG = 9, 160, 1000
 ORDINAL = re.compile(r"(?i)\b(?:am|ab|im|vom|zum|zur|beim?|bis|seit|und|d(?:er|ie|as|en|em|es)) +\d{1,3}\.$")
 
@@ -109,15 +110,16 @@ def read_answer(text, shown, marks):
         {"turn": turn, "text": sentence["text"]} for sentence in chosen for turn in sentence["turns"][places]]
 
 
-def label(case, history, ask, say):
-    """Walk one case: {"required", "stale"} as chosen, or "undo" or "stop"."""
-    chosen = {"required": list(case["required"]), "stale": list(case["stale"])}
+def label(case, history, chosen, ask, say, keep_marks):
+    """Walk one case, `chosen` its marks so far: {"required", "stale"}, or "undo" or "stop"; keep_marks at each mark."""
     known = sentences(history)
     shown = candidates(known, case["current"])
     say(f"\n{one_line(case['id'])}\nquestion: {one_line(case['current'], LONG)}")
     if case.get("reply"):
         say(f"the reply was: {one_line(case['reply'], LONG)}")
     show(shown, say)
+    if any(chosen.values()):
+        show_marks(chosen, say)
     while True:
         try:
             kind, value = read_answer(ask("> "), shown, chosen["required"] + chosen["stale"])
@@ -144,11 +146,8 @@ def label(case, history, ask, say):
             chosen = {field: [fact for fact in facts if fact not in value] for field, facts in chosen.items()}
             if kind != "drop":
                 chosen[kind] += value
-            marks = [(field, fact) for field, facts in chosen.items() for fact in facts]
-            rows = [(f"  mark {number}", field, f"turn {fact['turn']}: {fact['text'][:LONG]}")
-                    for number, (field, fact) in enumerate(marks, 1)]
-            for line in columns(rows) or ["  nothing is marked"]:
-                say(line)
+            keep_marks(chosen)
+            show_marks(chosen, say)
 
 
 def show(shown, say):
@@ -156,6 +155,15 @@ def show(shown, say):
     rows = [(f"  {number}", f"turn {', '.join(sentence['turns'])}", sentence["role"], one_line(sentence["text"], WIDTH))
             for number, sentence in enumerate(shown, 1)]
     for line in columns(rows):
+        say(line)
+
+
+def show_marks(chosen, say):
+    """The numbered marks, as text."""
+    marks = [(field, fact) for field, facts in chosen.items() for fact in facts]
+    rows = [(f"  mark {number}", field, f"turn {fact['turn']}: {fact['text'][:LONG]}")
+            for number, (field, fact) in enumerate(marks, 1)]
+    for line in columns(rows) or ["  nothing is marked"]:
         say(line)
 
 
@@ -205,8 +213,8 @@ def journal_of(path):
 
 
 def read_journal(path):
-    """(hash of its set, or None, {case id: last entry with labels}, {hash of each output written}) of a journal."""
-    set_hash, done, written = None, {}, set()
+    """(hash of its set or None, {case id: entry with labels}, {case id: marks before them}, {hash of each output})."""
+    set_hash, done, marks, written = None, {}, {}, set()
     for number, entry in read_lines(path):
         if misfit(entry, ENTRIES):
             raise InputError(f"{path}: line {number}: no entry of a label journal; move the file away")
@@ -214,11 +222,14 @@ def read_journal(path):
             set_hash = entry["set_sha256"]
         elif "written_sha256" in entry:
             written.add(entry["written_sha256"])
-        elif entry["labels"] is None:
-            done.pop(entry["case"], None)
+        elif "marks" in entry:
+            marks[entry["case"]] = entry["marks"]
         else:
-            done[entry["case"]] = entry
-    return set_hash, done, written
+            marks.pop(entry["case"], None)
+            done.pop(entry["case"], None)
+            if entry["labels"] is not None:
+                done[entry["case"]] = entry
+    return set_hash, done, marks, written
 
 
 def earlier_labels(path):
@@ -239,16 +250,19 @@ def keep(journal, case, labels, value, done):
         done[case["id"]] = labels
 
 
-def walk(value, journal, done, ask, say):
-    """Label the cases that are not done until all are or the person stops; each is kept in the journal at once."""
+def walk(value, journal, done, marks, ask, say):
+    """Label the cases that are not done until all are or the person stops; each mark is kept in the journal at once."""
     cases = {case["id"]: case for case in value["cases"]}
     while left := [case for case in cases.values() if case["id"] not in done]:
+        case = left[0]
         say(f"\n[{len(done) + 1} of {len(cases)}] {HELP}")
-        answer = label(left[0], value["histories"][left[0]["history"]], ask, say)
+        chosen = marks.pop(case["id"], {"required": case["required"], "stale": case["stale"]})
+        answer = label(case, value["histories"][case["history"]], chosen, ask, say,
+                       lambda chosen: journal.append({"case": case["id"], "marks": chosen}))
         if answer == "stop":
             return
         if answer != "undo":
-            keep(journal, left[0], answer, value, done)
+            keep(journal, case, answer, value, done)
         elif done:
             keep(journal, cases[list(done)[-1]], None, value, done)
 
@@ -294,7 +308,7 @@ def main(argv=None):
     if not journal.exists():
         command.check_replaceable(args.out, own)  # before a journal is made
     with LineFile(journal) as lines:  # open and locked: a second person at it is told so
-        set_hash, entries, hashes = read_journal(journal)
+        set_hash, entries, marks, hashes = read_journal(journal)
         written |= hashes
         if set_hash not in (None, command.file_hash(args.cases)):
             raise InputError(f"{journal}: belongs to another case set; label into another, and --labels {args.out} "
@@ -322,7 +336,7 @@ def main(argv=None):
         if unchecked:
             print(unchecked, file=sys.stderr)
         try:
-            walk(value, lines, done, ask, print)
+            walk(value, lines, done, marks, ask, print)
         finally:  # also when stopped by Ctrl-C: what is labelled so far is written
             finish(value, done, args.out, lines, own)
     return 0

@@ -83,7 +83,14 @@ class Terminal(unittest.TestCase):
 
         with mock.patch.object(builtins, "input", side_effect=look):
             run(main, self.folder / "in.json", self.out)
-        self.assertEqual(seen, [0, 0, 1])
+        self.assertEqual(seen, [0, 1, 2])
+
+    def test_marks_are_lost_when_the_case_is_not_done(self):
+        self.answer("1", "s 2", "q")
+        dialogue = self.answer("")[1]
+        self.assertIn("  mark 1  required  turn 2: Use RabbitMQ for the queue now.\n  mark 2  stale", dialogue)
+        self.assertEqual(self.facts(), {"one": ([FIRST], [{"turn": "1", "text": "We chose Redis."}])})
+        self.assertNotIn("mark 1", self.answer("u")[1])
 
     def test_an_entry_cut_short_is_asked_again_and_spoils_no_other(self):
         self.answer("1", "")
