@@ -138,28 +138,40 @@ def read_allowed(path):
 
 
 def compare(recorded, fresh, pairs=(), allowed=()):
-    """The gate's result for two reports. `decision` is safe, blocked or undecided."""
+    """The gate's result for two reports."""
     check_comparable(recorded, fresh)
-    results, blocking, used = [], [], []
-    pairs, entries = named_pairs(recorded, fresh, pairs), {name_of(entry): entry for entry in reversed(allowed)}
+    pairs, results = named_pairs(recorded, fresh, pairs), []
     for budget, level in levels(recorded).items():
         for old, new in pairs:
             rows = compare_rows(level["cases"][old], levels(fresh)[budget]["cases"][new])
-            place = {"strategy": new, **({"budget": budget} if budget else {})}
-            results.append({**place, **({"recorded_strategy": old} if old != new else {}), **rows})
-            for change in [{"change": kind, **place, **item} for kind in CHANGES for item in rows[kind]]:
-                entry = entries.get(name_of(change)) or entries.get(name_of({**change, "budget": None}))
-                (used if entry else blocking).append(entry or change)
-    cases = max(result["paired"]["cases"]["total"] for result in results)
-    undecided = any(result["not_graded"] for result in results)
+            results.append({"strategy": new, **({"budget": budget} if budget else {}),
+                            **({"recorded_strategy": old} if old != new else {}), **rows})
+    decision, blocking, used = decide(results, allowed)
     names = set(map(name_of, used))
-    unused = [entry for entry in allowed if name_of(entry) not in names]
     hashes = [{key: report[key] for key in report if key.endswith("_sha256") or key == "case_set"}
               for report in (recorded, fresh)]
-    return {"decision": "blocked" if blocking else "undecided" if undecided else "safe",
-            "blocking": blocking, "allowed": used, "allowed_unused": unused,
+    cases = max(result["paired"]["cases"]["total"] for result in results)
+    return {"decision": decision, "blocking": blocking, "allowed": used,
+            "allowed_unused": [entry for entry in allowed if name_of(entry) not in names],
             "smallest_difference": smallest_difference(cases), "recorded": hashes[0], "fresh": hashes[1],
             "results": results}
+
+
+def decide(results, allowed):
+    """(safe, blocked or undecided; the changes that nothing allows; the entries that allow the others)."""
+    entries = {name_of(entry): entry for entry in reversed(allowed)}
+    blocking, used = [], []
+    for change in changes_of(results, CHANGES):
+        entry = entries.get(name_of(change)) or entries.get(name_of({**change, "budget": None}))
+        (used if entry else blocking).append(entry or change)
+    undecided = any(row.get("not_graded") for row in results)
+    return "blocked" if blocking else "undecided" if undecided else "safe", blocking, used
+
+
+def changes_of(results, kinds):
+    """The changes of these kinds, as `blocking` has them."""
+    return [{"change": kind, **{key: row[key] for key in ("strategy", "budget") if key in row}, **item}
+            for row in results for kind in kinds for item in row.get(kind, ())]
 
 
 def name_of(change):

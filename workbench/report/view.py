@@ -8,9 +8,10 @@ Marks are shapes and words, so that nothing depends on colour. Turns are counted
 
 from collections import Counter
 
-from base.command import InputError
 from base.result_files import fact_name, graded, levels
-from workbench.compare import CHANGES, name_of, place_of
+
+from base.command import InputError
+from workbench.compare import changes_of, decide, place_of
 from workbench.report.chart import chart
 
 MARKS = {"complete": "●", "part": "◐", "none": "○", "failed": "×"}
@@ -225,19 +226,9 @@ def comparison_section(name, result):
     return section("comparison", name, parts, made, result["decision"])
 
 
-def changes_of(results, kinds):
-    """The changes of these kinds, as `blocking` has them."""
-    return [{"change": kind, **{key: row[key] for key in ("strategy", "budget") if key in row}, **item}
-            for row in results for kind in kinds for item in row.get(kind, ())]
-
-
 def check_decision(name, result):
     """InputError for a comparison whose decision does not follow from its own changes: it was edited or merged."""
-    allowed = set(map(name_of, result["allowed"]))
-    blocking = [change for change in changes_of(result["results"], CHANGES)
-                if not allowed & {name_of(change), name_of({**change, "budget": None})}]
-    undecided = any(row.get("not_graded") for row in result["results"])
-    decision = "blocked" if blocking else "undecided" if undecided else "safe"
+    decision, blocking, _ = decide(result["results"], result["allowed"])
     if blocking != result["blocking"] or decision != result["decision"]:
         raise InputError(f"{name}: the decision does not follow from its changes; it was edited or merged: run "
                          "workbench.compare again")
