@@ -9,13 +9,14 @@ import tokenizer
 from base.stats import mcnemar
 from base.turns import message_texts
 from compaction.compactors import ledger
-from compaction.fixtures.form import load_fixtures
+from compaction.fixtures.form import SHIPPED, load_fixtures
 from compaction.fixtures.literals import stands
 from compaction.growth import BUDGET, grow
 from compaction.replay.__main__ import main, pair, replay, summarize, whole
 from compaction.replay.agent import go_on, model_agent, recorded_tools
 from compaction.tests.doubles import count_words, forgetful_agent, prepared, small_fixture
 
+SHORTEST = str(min(SHIPPED.glob("*.json"), key=lambda path: path.stat().st_size))  # if it does not fit, none does
 AGENT = forgetful_agent([small_fixture()])
 
 
@@ -76,6 +77,12 @@ class Pairs(unittest.TestCase):
     def test_a_free_answer_without_a_judge_is_unknown_and_never_a_fail(self):
         free = lambda task, transcript: {"kind": "final", "text": "It may not be pushed."}  # noqa: E731
         self.assertEqual(set(row(*ALL, agent=free)["pairs"].values()), {"unknown"})
+
+    def test_a_context_above_the_window_is_asked_or_counts_as_lost_or_kept(self):
+        found = replay(small_fixture(), context(*ALL) | {"failed": True}, lambda *_: 1 / 0, None, count_words, 30)
+        self.assertEqual(set(found["pairs"].values()), {"unknown"})
+        summary = summarize([found])
+        self.assertEqual((summary["failed"], summary["conversations"]["unknown"], summary["calls_differ"]), (1, 1, 0))
 
     def test_kinds_of_pairs(self):
         self.assertEqual([pair(*one)
@@ -139,19 +146,17 @@ class Shipped(unittest.TestCase):
         self.assertEqual(found["references"], {"run": len(load_fixtures()), "accepted_trace": 0})
         self.assertIn("exact McNemar p", err)
 
-    def test_a_judge_that_was_not_measured_says_so(self):
-        _, err = self.run_main("--compactor", "recent", "--judge", "compaction.tests.doubles:overlap_judge")
-        self.assertIn("judge: unmeasured judge", err)
-
     def test_a_reference_has_at_least_the_windows_of_what_it_is_the_reference_of(self):
         for window in ("0", "-1", "4095"):
             with self.subTest(window), self.assertRaisesRegex(ValueError, "--window is"):
-                self.run_main("--compactor", "recent", "--window", window)
+                self.run_main("--compactor", "recent", "--window", window, "--fixtures", SHORTEST)
 
-    def test_at_the_shipped_budget_every_reference_is_the_accepted_trace(self):
-        report, err = self.run_main("--compactor", "recent")
-        self.assertEqual(report["summary"]["references"], {"run": 0, "accepted_trace": len(load_fixtures())})
-        self.assertIn("0 run, 12 from the accepted trace", err)
+    def test_at_the_shipped_budget_a_reference_is_not_the_accepted_trace(self):
+        argv = ["--compactor", "recent", "--judge", "compaction.tests.doubles:overlap_judge", "--fixtures", SHORTEST]
+        report, err = self.run_main(*argv)
+        self.assertIn("judge: unmeasured judge", err)
+        self.assertEqual(report["summary"]["references"], {"run": 0, "accepted_trace": 1})
+        self.assertIn("0 run, 1 from the accepted trace", err)
         self.assertEqual(report["agent"]["double"], "forgetful_agent")
 
 
