@@ -41,8 +41,10 @@ MODEL = {
     "seeds": [1, 2, 3, 4, 5],
 }
 DEFAULT_HOST = "127.0.0.1:11434"
-BLOCK = {"ollama_tag": lambda tag: isinstance(tag, str) and tag != "", "options": dict,
-         "seeds": lambda seeds: isinstance(seeds, list) and len(seeds) > 0, "served_model?": str}
+BLOCK = {"ollama_tag": lambda tag: isinstance(tag, str) and tag != "", "served_model?": str, "options": dict,
+         "seeds": lambda seeds: (misfit(seeds, [int]) is None and seeds and min(seeds) >= 0
+                                 and len(set(seeds)) == len(seeds)),  # different whole numbers from 0 on
+         "think": lambda think: think is False}
 
 
 def server_url(host):
@@ -113,13 +115,9 @@ def read_model(path):
     """The model block in a file, or InputError for one that `AnswerModel` could not use."""
     model = read_json(path)
     if problem := misfit(model, BLOCK, "it"):
-        raise InputError(f"{path}: no model block: {problem}; `python answer_model.py pin TAG` prints one")
+        raise InputError(f"{path}: no model block: {problem}; seeds are different whole numbers from 0 on, think is"
+                         " false; `python answer_model.py pin TAG` prints a block")
     dump(model)  # no recording could hold half of a surrogate pair
-    wrong = any(type(seed) is not int or seed < 0 for seed in model["seeds"])
-    if wrong or len(set(model["seeds"])) < len(model["seeds"]):
-        raise InputError(f"{path}: seeds {model['seeds']} are not different whole numbers from 0 on; correct them")
-    if model.get("think") is not False:
-        raise InputError(f"{path}: think has to be false; this lab asks without thinking")
     sampler_options(model["options"])
     return model
 

@@ -124,25 +124,22 @@ def outcome_names(kind):
 
 def attribute_case(kind, strategy, case, row, entries, key, grader):
     """For each fact of one kind in a case: was it sent, and how many answers had which outcome."""
-    facts, patterns = case[kind], key["must" if kind == "required" else "stale"]
+    facts, patterns, (given, stale, _) = case[kind], key["must" if kind == "required" else "stale"], grader
     if len(patterns) != len(facts):
         raise InputError(f"case {case['id']!r}: {len(patterns)} patterns for {len(facts)} {kind} facts; the nth pattern"
                          " belongs to the nth fact: correct the keys")
     for place, fact in enumerate(facts):
         sent = fact not in row["missing"] if kind == "required" else fact in row["stale_included"]
-        outcomes = [outcome(kind, sent, entry, key, place, grader) for entry in entries]
+
+        def told(entry, place=place):
+            """Whether an answer states the fact, or gives it as current."""
+            if kind == "required":
+                return given(entry["answer"], key)[place]
+            return stale(entry["answer"], {**key, "stale": [key["stale"][place]]})
+
+        outcomes = ["incomplete" if incomplete_kind(entry) else OUTCOMES[kind][sent, told(entry)] for entry in entries]
         yield {"strategy": strategy, "case": case["id"], "fact": fact_text(fact), "in_request": sent,
                "answers": {name: outcomes.count(name) for name in outcome_names(kind)}}
-
-
-def outcome(kind, sent, entry, key, place, grader):
-    """Which of the combinations one answer is, for one fact."""
-    if incomplete_kind(entry):
-        return "incomplete"
-    given, stale, _ = grader
-    if kind == "required":
-        return OUTCOMES[kind][sent, given(entry["answer"], key)[place]]
-    return OUTCOMES[kind][sent, stale(entry["answer"], {**key, "stale": [key["stale"][place]]})]
 
 
 def table(result):

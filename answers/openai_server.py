@@ -9,7 +9,7 @@ in silence. A model block may give the name to ask for as `served_model`; else i
 
 import json
 
-from answers.exchange import BrokenReply, ServerError, base_url, check_status, exchange, get_json, parsed
+from answers.exchange import BrokenReply, ServerError, Unavailable, base_url, check_status, exchange, get_json
 from answers.reply import read_completion
 from answers.server import Server, check_sizes, sampler_options
 from base.command import InputError
@@ -88,12 +88,12 @@ def served_name(model):
 
 def look(url):
     """The JSON object at a path that a server may lack: then {}."""
-    status, data, _ = exchange("GET", url)
     try:
-        found = parsed(data, url) if status == 200 else {}
-    except InputError:
+        return get_json(url, missing={})
+    except Unavailable:
+        raise
+    except ServerError:
         return {}
-    return found if isinstance(found, dict) else {}
 
 
 def with_text_arguments(message):

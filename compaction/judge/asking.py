@@ -121,15 +121,10 @@ def whole_verdicts(text):
 
 
 def model_judge(path, manifest=None):
-    """The judge behind the model block in a file; the prompt's hash is part of its identity."""
-    model = pinned_model(path, manifest)
-    return make_judge(partial(answer_text, model, num_predict=ANSWER_TOKENS),
-                      model["identity"] | {"prompt_sha256": prompt_hash()})
-
-
-def prompt_hash():
-    """SHA-256 of the fixed words of the prompt: a judge that is asked otherwise is another judge."""
-    return sha256(json.dumps([ROLE, TASK, CONSTRAINTS, OUTPUT]))
+    """The judge behind the model block in a file; asked in other words it is another judge, so they are hashed."""
+    model, words = pinned_model(path, manifest), sha256(json.dumps([ROLE, TASK, CONSTRAINTS, OUTPUT]))
+    ask = partial(answer_text, model, num_predict=ANSWER_TOKENS)
+    return make_judge(ask, model["identity"] | {"prompt_sha256": words})
 
 
 class RecordedJudge:
