@@ -11,14 +11,18 @@ PROMPT = "Does the record still give that answer? [s]upported, [a]bsent, [c]ontr
 
 def human_judge():
     """A judge (asking.py) that asks on standard error and reads standard input; InputError where that ends."""
+    seen = [None]  # the last record, which the next question is often about as well
 
     def judge(question):
-        shown = (f"\n{question['context']}", f"Question: {question['probe']}", f"Right answer: {question['expect']}")
-        print(*map(written_out, shown), sep="\n\n", file=sys.stderr)
+        if question["context"] != seen[0]:
+            print(f"\n{written_out(question['context'])}", file=sys.stderr)
+        seen[0] = question["context"]
+        print(written_out(f"\nQuestion: {question['probe']}\nRight answer: {question['expect']}"), file=sys.stderr)
         while True:
             print(PROMPT, end="", file=sys.stderr, flush=True)
             line = sys.stdin.readline()
             if not line:
+                print(file=sys.stderr)
                 raise InputError("standard input ended before the last verdict; those so far are kept, run it again")
             letter = line.strip().lower()[:1]
             if letter in LETTERS:
