@@ -67,7 +67,7 @@ def read_contexts(path, fixtures, count):
 
 
 def from_event(event, number, place):
-    """The line for a compaction event of a log: its turn had begun, so the context is the next one's, made inside it."""
+    """The line for a compaction event of a log: its turn had begun, so it is the next one's, made inside that turn."""
     if problem := misfit(event, EVENT, place):
         raise InputError(f"{problem}; sessions/README.md says what an event holds")
     messages, summary = event.get("kept", []), event.get("content")

@@ -70,7 +70,7 @@ class Command(unittest.TestCase):
     def run_check(self, *argv):
         """(status, report or None, standard error) of check.py on the small fixture."""
         out, err = io.StringIO(), io.StringIO()
-        argv = [*argv, *BUDGET] if "--fixtures" in argv else [*argv, "--fixtures", str(self.fixture), *BUDGET]
+        argv = [*BUDGET, "--fixtures", str(self.fixture), *argv]  # the last of an option given twice holds
         with redirect_stdout(out), redirect_stderr(err), mock.patch.object(sys, "argv", ["check.py"]):
             status = status_of(check.main, argv)
         return status, json.loads(out.getvalue()) if out.getvalue() else None, err.getvalue()
@@ -78,21 +78,25 @@ class Command(unittest.TestCase):
     def mine(self, name):
         return f"{__name__}:{name}"
 
+    def compact(self, name, *argv, against=None):
+        """run_check of a compactor of this module."""
+        argv = [*argv, "--against", self.mine(against)] if against else argv
+        return self.run_check("--compactor", self.mine(name), *argv)
+
     def test_safe_and_not_compliant_is_0_and_1_where_compliance_is_required(self):
-        pair = ["--compactor", self.mine("keeps_last"), "--against", self.mine("keeps_last")]
-        status, report, err = self.run_check(*pair)
+        status, report, err = self.compact("keeps_last", against="keeps_last")
         self.assertEqual(
             (status, report["comparison"]["decision"], report["candidate"]["compliant"]), (0, "safe", False))
         self.assertIn("not compliant", err)
-        self.assertEqual(self.run_check(*pair, "--require", "compliant")[0], 1)
+        self.assertEqual(self.compact("keeps_last", "--require", "compliant", against="keeps_last")[0], 1)
 
     def test_compliant_is_0_and_not_compliant_is_1_without_an_incumbent(self):
-        self.assertEqual(self.run_check("--compactor", self.mine("keeps_said"))[0], 0)
-        self.assertEqual(self.run_check("--compactor", self.mine("keeps_last"))[0], 1)
+        self.assertEqual(self.compact("keeps_said")[0], 0)
+        self.assertEqual(self.compact("keeps_last")[0], 1)
 
     def test_blocked_is_1_and_the_changed_items_are_listed_with_both_lines(self):
-        status, report, err = self.run_check("--compactor", self.mine("turns_round"), "--against",
-                                             self.mine("keeps_said"), "--judge", self.mine("says_absent"))
+        status, report, err = self.compact(
+            "turns_round", "--against", self.mine("keeps_said"), "--judge", self.mine("says_absent"))
         self.assertEqual((status, report["comparison"]["decision"]), (1, "blocked"))
         first = report["comparison"]["changed"][0]
         self.assertEqual((first["item"], first["candidate"]), ("small-4", "contradicted"))
@@ -102,27 +106,26 @@ class Command(unittest.TestCase):
         self.assertIn("The cutover is on Friday.", err)
 
     def test_not_decided_is_3_and_says_how_many_verdicts_are_missing(self):
-        status, report, err = self.run_check("--compactor", self.mine("rewrites"), "--against", self.mine("keeps_last"))
+        status, report, err = self.compact("rewrites", against="keeps_last")
         self.assertEqual((status, report["comparison"]["decision"]), (3, "not decided"))
         self.assertGreater(report["comparison"]["missing_verdicts"]["unjudged"], 0)
         self.assertRegex(err, r"missing verdicts: \d+ to be judged")
-        status, report, err = self.run_check("--compactor", self.mine("rewrites"))
+        status, report, err = self.compact("rewrites")
         self.assertEqual((status, report["candidate"]["compliant"]), (3, None))
         self.assertRegex(err, r"missing verdicts: \d+ to be judged")
 
     def test_another_budget_is_not_comparable(self):
         result = self.folder / "result.json"
-        self.run_check("--compactor", self.mine("keeps_all"), "--record", str(result))
-        status, report, err = self.run_check("--compactor", self.mine("keeps_all"), "--against", str(result))
+        self.compact("keeps_all", "--record", str(result))
+        status, report, err = self.compact("keeps_all", "--against", str(result))
         self.assertEqual(status, 0)
-        status, report, err = self.run_check(
-            "--compactor", self.mine("keeps_all"), "--against", str(result), "--keep-share", "1")
+        status, report, err = self.compact("keeps_all", "--against", str(result), "--keep-share", "1")
         self.assertEqual((status, report), (3, None))
         self.assertIn("not comparable: the compactors were handed different shares", err)
         recorded = read_json(result)
         recorded["candidate"]["budget"]["margin"] = 3
         result.write_text(json.dumps(recorded))
-        status, report, err = self.run_check("--compactor", self.mine("keeps_all"), "--against", str(result))
+        status, report, err = self.compact("keeps_all", "--against", str(result))
         self.assertEqual((status, report), (2, None))
         self.assertIn("available_input does not follow from its items; it was edited", err)
 
@@ -130,19 +133,18 @@ class Command(unittest.TestCase):
         other = small_fixture(conversation_id="other", compactions_expected=9)
         other["must_survive"] = [item | {"id": "other-" + item["id"]} for item in other["must_survive"]]
         both = ["--fixtures", str(self.fixture), str(self.write("other.json", other))]
-        status, report, err = self.run_check("--compactor", self.mine("doubles_it"), *both)
+        status, report, err = self.compact("doubles_it", *both)
         self.assertEqual((status, report["candidate"]["compliant"]), (1, False))
         self.assertEqual([one["compaction"] for one in report["candidate"]["failed"]], [1, 1])
         self.assertIn("2 compactions failed", err)
         self.assertEqual(
             {verdict for item in report["candidate"]["items"] for verdict in item["verdicts"].values()}, {"absent"})
-        status, report, err = self.run_check(
-            "--compactor", self.mine("doubles_it"), "--against", self.mine("keeps_last"))
+        status, report, err = self.compact("doubles_it", against="keeps_last")
         self.assertEqual(status, 1)
         self.assertTrue(err.startswith("blocked: worse in failed compactions"), err)
 
     def test_a_judged_row_says_that_its_judge_is_unmeasured(self):
-        _, report, err = self.run_check("--compactor", self.mine("rewrites"), "--judge", self.mine("says_absent"))
+        _, report, err = self.compact("rewrites", "--judge", self.mine("says_absent"))
         self.assertEqual(report["candidate"]["judge"]["card"], "unmeasured")
         judged = [row.get("judge") for row in report["candidate"]["rows"] if row["judged"]]
         self.assertEqual(judged, ["unmeasured judge"] * 5)
@@ -171,14 +173,12 @@ class Command(unittest.TestCase):
         self.assertIn("incumbent: 4 items lost: 4 at compaction 1", err)
 
     def test_task_success_stands_on_the_last_line_with_its_standard_error(self):
-        _, report, err = self.run_check(
-            "--compactor", self.mine("keeps_all"), "--task-success", "0.83", "--task-runs", "200")
+        _, report, err = self.compact("keeps_all", *"--task-success 0.83 --task-runs 200".split())
         self.assertRegex(
             err.strip().split("\n")[-1], r"task success 0\.830 over 200 runs: standard error 0\.027.*0\.78 to 0\.88")
-        _, report, err = self.run_check(*("--compactor", self.mine("keeps_all"), "--task-success", "0.83"),
-                                        *("--task-runs", "200", "--task-drop", "0.015"))
+        _, report, err = self.compact("keeps_all", *"--task-success 0.83 --task-runs 200 --task-drop 0.015".split())
         self.assertIn("a drop of 0.015 needs 2,410 runs", " ".join(err.split()))
-        _, report, err = self.run_check("--compactor", self.mine("keeps_all"))
+        _, report, err = self.compact("keeps_all")
         self.assertRegex(err.strip().split("\n")[-1], "task success: not given")
 
     def test_what_cannot_run_is_2_with_one_line_and_nothing_on_stdout(self):
@@ -191,43 +191,31 @@ class Command(unittest.TestCase):
         self.addCleanup(path.stop)
         late = small_fixture()
         late["must_survive"] = [late["must_survive"][0] | {"turn": 12, "literal": "Step 12"}]
-        wrong = {"no name known here": ["--compactor", "nothing"],
-                 "run from the folder that holds no_such_module": ["--compactor", "no_such_module:f"],
-                 "no_such_part'; run from the folder": ["--compactor", "compaction.no_such_part:f"],
-                 "named 'nor'; mend the file": ["--compactor", "needs_another:f"],
-                 "(half_written.py, line 1); mend the file": ["--compactor", "half_written:f"],
-                 "'..check:main' is no name known here": ["--compactor", "..check:main"],
-                 "'compaction.:main' is no name": ["--compactor", "compaction.:main"],
-                 "no such folder to record in": ["--compactor", "recent", "--record", "nowhere/at/all.json"],
-                 "a card says nothing without its judge": ["--compactor", "recent", "--card", str(self.fixture)],
-                 "has no function": ["--compactor", f"{__name__}:nothing"],
-                 "compacted less often": ["--compactor", self.mine("keeps_said"), "--fixtures",
-                                          str(self.write("seldom.json", small_fixture(compactions_expected=50)))],
-                 "control token": ["--compactor", self.mine("keeps_all"), "--fixtures",
-                                   str(self.write("control.json", control))],
-                 "nothing was checked": ["--compactor", self.mine("keeps_last"), "--fixtures",
-                                         str(self.write("late.json", late))],
-                 "leaves no input": ["--compactor", "recent", "--margin", "99"],
-                 "keep-share": ["--compactor", "recent", "--keep-share", "0"],
-                 "go together, --task-drop": ["--compactor", "recent", "--task-drop", "0.1"],
-                 "go together": ["--compactor", "recent", "--task-success", "0.5"],
-                 "share from 0 to 1": ["--compactor", "recent", "--task-success", "1.5", "--task-runs", "3"],
-                 "the report has no field 'candidate'": ["--compactor", "recent", "--against", str(self.fixture)]}
-        for told, argv in wrong.items():
+        recent, mine = (["--compactor", "recent"],
+                        lambda name, fixture: ["--compactor", self.mine(name), "--fixtures",
+                                               str(self.write(f"{name}.json", fixture))])
+        for told, argv in {"no name known here": ["--compactor", "nothing"],
+                           "run from the folder that holds no_such_module": ["--compactor", "no_such_module:f"],
+                           "no_such_part'; run from the folder": ["--compactor", "compaction.no_such_part:f"],
+                           "named 'nor'; mend the file": ["--compactor", "needs_another:f"],
+                           "(half_written.py, line 1); mend the file": ["--compactor", "half_written:f"],
+                           "'..check:main' is no name known here": ["--compactor", "..check:main"],
+                           "'compaction.:main' is no name": ["--compactor", "compaction.:main"],
+                           "has no function": ["--compactor", f"{__name__}:nothing"],
+                           "no such folder to record in": [*recent, "--record", "nowhere/at/all.json"],
+                           "a card says nothing without its judge": [*recent, "--card", str(self.fixture)],
+                           "compacted less often": mine("keeps_said", small_fixture(compactions_expected=50)),
+                           "control token": mine("keeps_all", control), "nothing was checked": mine("keeps_last", late),
+                           "leaves no input": [*recent, "--margin", "99"], "keep-share": [*recent, "--keep-share", "0"],
+                           "go together, --task-drop": [*recent, "--task-drop", "0.1"],
+                           "go together": [*recent, "--task-success", "0.5"],
+                           "share from 0 to 1": [*recent, "--task-success", "1.5", "--task-runs", "3"],
+                           "the report has no field 'candidate'": [*recent, "--against", str(self.fixture)]}.items():
             with self.subTest(told):
-                if "--margin" in argv:
-                    status, report, err = self.run_plain(*argv)
-                else:
-                    status, report, err = self.run_check(*argv)
+                status, report, err = self.run_check(*argv)
                 self.assertEqual((status, report), (2, None), err)
                 self.assertIn(told, err)
                 self.assertNotIn("Traceback", err)
-
-    def run_plain(self, *argv):
-        out, err = io.StringIO(), io.StringIO()
-        with redirect_stdout(out), redirect_stderr(err):
-            status = status_of(check.main, [*argv, "--fixtures", str(self.fixture), "--context-limit", "70"])
-        return status, None if not out.getvalue() else out.getvalue(), err.getvalue()
 
     def test_no_outweighs_not_decided_where_both_questions_are_asked(self):
         for decision, compliant, wanted in (("not decided", False, 1), ("blocked", None, 1), ("safe", None, 3),
@@ -250,7 +238,7 @@ class Command(unittest.TestCase):
 
     def test_the_record_is_what_was_printed(self):
         result = self.folder / "result.json"
-        _, report, _ = self.run_check("--compactor", self.mine("keeps_all"), "--record", str(result))
+        _, report, _ = self.compact("keeps_all", "--record", str(result))
         self.assertEqual(read_json(result), report)
         self.assertEqual(len(report["candidate"]["items"]), 4)
         self.assertEqual(set(report["code"]), set(result_file.CODE))
@@ -261,9 +249,9 @@ class Command(unittest.TestCase):
         with mock.patch.dict(os.environ, {"GITHUB_ACTIONS": "true"}):
             status, _, err = self.run_check(*pair)
             self.assertEqual((status, err.count("::error title=compaction.check%3A small-")), (1, 4))
-            _, _, err = self.run_check("--compactor", self.mine("keeps_last"))
+            _, _, err = self.compact("keeps_last")
             self.assertIn("::error title=compaction.check%3A small-1::constraint: lost at compaction 1", err)
-            self.run_check("--compactor", self.mine("rewrites"), "--junit", str(self.folder / "open.xml"))
+            self.compact("rewrites", "--junit", str(self.folder / "open.xml"))
         text = path.read_text(encoding="utf-8")
         self.assertIn('tests="11" failures="9" errors="0"', text)
         self.assertIn('<failure message="blocked: worse in constraints retained', text)
@@ -273,7 +261,7 @@ class Command(unittest.TestCase):
         manifest = self.write("other-manifest.json", "{}")
         with mock.patch.object(tokenizer, "counter", lambda *given: self.given.append(given) or CountsWords()):
             self.given = []
-            _, report, _ = self.run_check("--compactor", self.mine("keeps_last"), "--tokenizer", str(manifest))
+            _, report, _ = self.compact("keeps_last", "--tokenizer", str(manifest))
         self.assertEqual(self.given[0], (manifest,))
         self.assertEqual(report["candidate"]["manifest_sha256"], file_hash(manifest))
 
