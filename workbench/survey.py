@@ -28,7 +28,7 @@ from tokens.manifest import MANIFEST
 from workbench.chat_log import import_chat, read_log
 from workbench.import_cases import case_set, check_some, that_fit
 
-RULES = "recent,relevant,notes,hybrid,near,near-messages"
+RULES = "recent,relevant,notes,hybrid,bm25,near,near-messages-filled"
 COUNTED = ("requests", "failed", "turns", "turns_sent", "tokens", "cached_tokens")
 NO_LIMIT = 10 ** 9  # tokens: whether a question fits is told by budget
 BEFORE = [{"role": "user", "content": "Q1"}, {"role": "assistant", "content": "A1"}]

@@ -34,6 +34,12 @@ def tracked():
     return done.stdout.splitlines()
 
 
+def kept_share(survey, budget, name):
+    """The share of a rule's tokens that a cache keeps, as the page writes it."""
+    rule = survey["budgets"][budget]["rules"][name]
+    return f"{rule['cached_tokens'] / rule['tokens']:.0%}"
+
+
 class Pages(unittest.TestCase):
     def test_every_room_has_a_page_of_one_screen_and_the_front_page_links_it(self):
         front = FRONT.read_text(encoding="utf-8")
@@ -41,7 +47,7 @@ class Pages(unittest.TestCase):
         for page in PAGES[1:]:
             with self.subTest(str(page.relative_to(ROOT))):
                 lines = page.read_text(encoding="utf-8").splitlines()
-                self.assertLessEqual(len(lines), 120)
+                self.assertLessEqual(len(lines), 90)
                 self.assertLessEqual(max(map(len, lines)), 200)
                 self.assertIn(f"]({page.relative_to(ROOT)})", front)
 
@@ -101,6 +107,25 @@ class Blocks(unittest.TestCase):
         for change in gate["blocking"]:
             if change["case"] == "dinner":
                 self.assertIn(f'"{change["fact"].partition(": ")[2]}"', page)
+        self.check_tables(FRONT.read_text(encoding="utf-8"))
+
+    def check_tables(self, text):
+        """The figures of the first two jobs are those that their commands have just given."""
+        report, cached = (read_json(f"{name}.local.json") for name in ("rules", "cached"))
+        for name, rows in report["cases"].items():
+            half = [sum(row["required_found"] for row in rows if row["split"] == split) for split in ("dev", "held_out")]
+            stale = [row for row in rows if row["stale_included"]]
+            figures = [*(f"{found} of 7" for found in half), f"{sum(not row['missing'] for row in rows)} of 12",
+                       len(stale), sum(bool(row["missing"]) for row in stale),
+                       f"{sum(row['input_tokens'] for row in rows) / 12:.1f}", kept_share(cached, "256", name)]
+            self.assertRegex(text, rf"(?m)^\| `{name}`: [^|]* \| {re.escape(' | '.join(map(str, figures)))} \|$")
+        survey = read_json("survey.local.json")
+        for name in re.findall(r"(?m)^\| `([\w-]+)` \| \d+% ", text):
+            figures = []
+            for budget in ("128", "1024"):
+                rule = survey["budgets"][budget]["rules"][name]
+                figures += [f"{rule['turns_sent'] / rule['turns']:.0%}", kept_share(survey, budget, name)]
+            self.assertIn(f"| `{name}` | {' | '.join(figures)} |", text)
 
     def check(self, kind, text, parsed):
         if kind == "python":
