@@ -113,7 +113,8 @@ class Blocks(unittest.TestCase):
         """The figures of the first two jobs are those that their commands have just given."""
         report, cached = (read_json(f"{name}.local.json") for name in ("rules", "cached"))
         for name, rows in report["cases"].items():
-            half = [sum(row["required_found"] for row in rows if row["split"] == split) for split in ("dev", "held_out")]
+            half = [sum(row["required_found"] for row in rows if row["split"] == split)
+                    for split in ("dev", "held_out")]
             stale = [row for row in rows if row["stale_included"]]
             figures = [*(f"{found} of 7" for found in half), f"{sum(not row['missing'] for row in rows)} of 12",
                        len(stale), sum(bool(row["missing"]) for row in stale),
