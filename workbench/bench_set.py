@@ -78,7 +78,7 @@ def case_set(path, questions=QUESTIONS, histories=HISTORIES, turns=TURNS, seed=1
 
 
 def event_log(events, seed=1):
-    """Yield so many events of an agent's log: conversations of 15 turns with calls that repeat, writes and a compaction."""
+    """Yield events of an agent's log: conversations of 15 turns with calls that repeat, writes and a compaction."""
     rng = random.Random(seed)
     for made in range(events):
         turn, step = made % 150 // 10 + 1, made % 10
@@ -90,6 +90,6 @@ def event_log(events, seed=1):
             yield {**event, "kind": "compaction" if turn == 8 else "assistant", "content": utterance(rng)}
         elif step % 2:
             name, more = rng.choice((("read", {}), ("edit", {"text": f"x = {rng.randrange(999)}"})))
-            yield {**event, "kind": "tool_call", "name": name, "arguments": {"path": path, **more}, "call_id": str(made)}
+            yield {**event, "kind": "tool_call", "name": name, "call_id": str(made), "arguments": {"path": path, **more}}
         else:
             yield {**event, "kind": "tool_result", "content": f"{rng.randrange(3)} lines", "call_id": str(made - 1)}

@@ -23,8 +23,7 @@ from selection.cases import check_set
 from selection.fills import shown, units
 from selection.retrievers import SELECTORS, order_of
 from selection.run import run_cases, selector_table
-from strategies import STRATEGIES, per_history, render
-from tokenizer import counter
+from strategies import STRATEGIES, per_history
 
 from base.command import InputError, dump, make_parser, progress, read_json, run_command, whole_numbers
 from workbench.import_cases import case_set
@@ -141,29 +140,17 @@ def recall_at(cases, names):
             for name, share in shares.items()}
 
 
-def evidence_fits(cases, budgets):
-    """{budget: questions whose evidence turns alone, with instructions and question, fit it}."""
-    count, costs = counter(), []
-    for case in cases:
-        wanted = {fact["turn"] for fact in case["required"]}
-        turns = [number for number, turn in enumerate(case["history"]) if turn.get("id") in wanted]
-        costs.append(count(render(case, turns)))
-    return {budget: sum(cost <= budget for cost in costs) for budget in budgets}
-
-
 def measure(path, names, budgets, baseline, jobs=1):
     """The whole result for a file."""
     cases, locomo = read_cases(path)
     result, _ = run_cases(cases, names, path, grade, budgets, jobs=jobs)
     history_of = {case["id"]: id(case["history"]) for case in cases}
-    fits = evidence_fits(cases, budgets)
     levels = {}
     for budget, rows in progress(result.items(), desc="pairs"):
         paired = {name: {group: against(some, rows[baseline], history_of)
                          for group, some in by_group(rows[name], list).items() if group in ("all", "dev", "held_out")}
                   for name in names if name != baseline}
-        levels[str(budget)] = {"evidence_alone_fits": fits[budget],
-                               "strategies": {name: by_group(rows[name]) for name in names}, "paired": paired}
+        levels[str(budget)] = {"strategies": {name: by_group(rows[name]) for name in names}, "paired": paired}
     return {"questions": len(cases), "labels": sum(len(case["required"]) for case in cases), "baseline": baseline,
             "budgets": levels, "recall_at": recall_at(cases, names), "published": PUBLISHED if locomo else {}}
 
@@ -184,8 +171,7 @@ def pair_cells(pair):
 def tables(result):
     """The result as lines of text."""
     for budget, level in result["budgets"].items():
-        yield (f"{int(budget):,} input tokens; the evidence alone fits for {level['evidence_alone_fits']} of "
-               f"{result['questions']} questions; % of labels found")
+        yield f"{int(budget):,} input tokens, {result['questions']} questions; % of labels found"
         rows = [["rule", *next(iter(level["strategies"].values())), "complete", "tokens", "failed"]]
         for name, groups in level["strategies"].items():
             every = groups["all"]
