@@ -81,7 +81,7 @@ def check_same_requests(recording, report, cases):
 def request_of(row, case):
     """The messages that a report's row is about: its turns, and the newest notes of the turns that it left out."""
     lines = strategies.note_lines(case["history"], strategies.CUES)
-    candidates = [line for turn, found in enumerate(lines) if turn not in row["turns"] for line in found]
+    candidates = [line for turn, notes in enumerate(lines) if turn not in row["turns"] for line in notes]
     return strategies.render(case, row["turns"], candidates[len(candidates) - row["notes"] :])
 
 

@@ -32,10 +32,10 @@ def field(value, name, kind, where):
 
 def check_version(version, url):
     """The version a server gives, or ServerError for one that is refused; a warning for one that nobody checked."""
-    found = re.match(r"(\d+)\.(\d+)\.(\d+)", version) if isinstance(version, str) else None
-    if found is None:
+    number = re.match(r"(\d+)\.(\d+)\.(\d+)", version) if isinstance(version, str) else None
+    if number is None:
         raise ServerError(f"{url}: no Ollama version in the reply; is this the address of an Ollama?")
-    if tuple(map(int, found.groups())) <= OLDEST_REFUSED:
+    if tuple(map(int, number.groups())) <= OLDEST_REFUSED:
         raise ServerError(f"{url}: Ollama {version} is refused: 0.30.0 reports short counts and older ones (or a build"
                           " without a version) run another engine; install a newer one")
     return version

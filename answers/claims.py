@@ -171,21 +171,21 @@ def claims_in(sentence, following, patterns):
     """The same for one sentence; `following` is the next one."""
     question = sentence[-3:].rstrip("\"')").endswith("?")
     for pattern in patterns:
-        for found in pattern.finditer(sentence):
-            start, end = found.span()
+        for match in pattern.finditer(sentence):
+            start, end = match.span()
             before, after = sentence[max(0, start - NEAR) : start], f"{sentence[end : end + NEAR]} {following[:NEAR]}"
-            yield not question and is_claimed(before, found[0], after)
+            yield not question and is_claimed(before, match[0], after)
 
 
 @functools.lru_cache(maxsize=4096)  # an answer that says one thing over and over is read in little more than one look
-def is_claimed(before, found, after):
+def is_claimed(before, said, after):
     """Whether an occurrence is claimed: no part of a number, not denied, not given up for another value.
 
     before, after   NEAR characters to each side, no more, so that the work stays linear in the text
     """
     clause = CLAUSE_START.split(before)[-1]
-    number = bool(A_NUMBER.match(found))
-    if is_part_of_number(before[-NUMBER_NEAR:], found, after[:NUMBER_NEAR], clause):
+    number = bool(A_NUMBER.match(said))
+    if is_part_of_number(before[-NUMBER_NEAR:], said, after[:NUMBER_NEAR], clause):
         return False
     if DENIED_BEFORE.search(clause) or PAST_ONLY.search(before) or DENIED_AFTER.search(after):
         return False
@@ -195,14 +195,14 @@ def is_claimed(before, found, after):
     switch = SWITCH.search(after) if given_up else CORRECTED.search(after)
     if switch is None:
         return True
-    number = number and A_NUMBER.fullmatch(found)
+    number = number and A_NUMBER.fullmatch(said)
     return not (A_NUMBER if number else A_WORD).search(after, switch.end())  # given up only for something else
 
 
-def is_part_of_number(before, found, after, clause):
-    """Whether the number that was found is part of another claim: the 3 of 3.5, the 14 of 12-14 or of less than 14."""
-    first, last = A_NUMBER.match(found), any(number.end() == len(found) for number in A_NUMBER.finditer(found))
-    if first and (PART_BEFORE.search(before) or re.search(r"(?<!\w)\d{1,3} $", before) and re.match(r"\d{3}\b", found)):
+def is_part_of_number(before, said, after, clause):
+    """Whether the number that was said is part of another claim: the 3 of 3.5, the 14 of 12-14 or of less than 14."""
+    first, last = A_NUMBER.match(said), any(number.end() == len(said) for number in A_NUMBER.finditer(said))
+    if first and (PART_BEFORE.search(before) or re.search(r"(?<!\w)\d{1,3} $", before) and re.match(r"\d{3}\b", said)):
         return True
     if last and PART_AFTER.search(after):
         return True
@@ -210,16 +210,16 @@ def is_part_of_number(before, found, after, clause):
         return True
     if (first and RANGE[0].search(before) or last and RANGE[1].search(after)) and not FROM_OR_SWITCH.search(clause):
         return True
-    ends = (len(before), len(before) + len(found))
+    ends = (len(before), len(before) + len(said))
     return any(number.start() < end < number.end()
-               for number in NUMBER_WORDS.finditer(f"{before}{found}{after}") for end in ends)
+               for number in NUMBER_WORDS.finditer(f"{before}{said}{after}") for end in ends)
 
 
 def facts_given(text, key):
     """Version 2: for each must pattern in turn, whether the answer claims it somewhere."""
     text, key = held(text, key)
     forms = readings(text)
-    return [any(any(found) for form in forms for found in claims(form, [pattern])) for pattern in key["must"]]
+    return [any(any(claimed) for form in forms for claimed in claims(form, [pattern])) for pattern in key["must"]]
 
 
 def states_stale_as_current(text, key):

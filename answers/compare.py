@@ -79,9 +79,9 @@ def paired_figures(paired):
 
 
 def seed_agreement(verdicts):
-    """Of all pairs of seeds of one request, how many have the same grade; incomplete answers are left out."""
-    alike = [one["grade"] == other["grade"] for cases in verdicts.values() for row in cases.values()
-             for one, other in combinations([v for v in row if v["grade"] != "incomplete"], 2)]
+    """Of all pairs of seeds of first request, how many have the same grade; incomplete answers are left out."""
+    alike = [first["grade"] == second["grade"] for cases in verdicts.values() for row in cases.values()
+             for first, second in combinations([v for v in row if v["grade"] != "incomplete"], 2)]
     return {"seed_pairs": len(alike), "agree": sum(alike)}
 
 

@@ -151,9 +151,9 @@ def adapter(sockets):
 
 def hang_up(sockets):
     """End whatever another thread reads from these sockets."""
-    for found in sockets:
+    for open_socket in sockets:
         with contextlib.suppress(OSError):  # closed, or taken over by TLS
-            socket.socket.shutdown(found, socket.SHUT_RDWR)
+            socket.socket.shutdown(open_socket, socket.SHUT_RDWR)
 
 
 def get_json(url, body=None, missing=None):

@@ -42,10 +42,10 @@ class OpenAIModel(Server):
 
     def identify(self):
         """{"version", "digest": None, "meta"}: what the server says of its build and of the model, which is little."""
-        name, found = served_name(self.model), get_json(f"{self.url}/v1/models").get("data")
-        if not isinstance(found, list):
+        name, listed = served_name(self.model), get_json(f"{self.url}/v1/models").get("data")
+        if not isinstance(listed, list):
             raise ServerError(f"{self.url}/v1/models: no list of models; is this a server with OpenAI's interface?")
-        entries = {entry["id"]: entry for entry in found if misfit(entry, {"id": str}) is None}
+        entries = {entry["id"]: entry for entry in listed if misfit(entry, {"id": str}) is None}
         if name not in entries:
             raise ServerError(f"{self.url} serves {', '.join(entries) or 'nothing'} and not {name}; put its name into"
                               " the model block as served_model, or start it with that alias")

@@ -52,11 +52,11 @@ def plan_requests(cases, strategies, count):
 
 def only(plan, wanted):
     """The part of a plan that STRATEGY/CASE names, or InputError."""
-    found = [planned for planned in plan if f"{planned['strategy']}/{planned['case']}" == wanted]
-    if not found:
+    chosen = [planned for planned in plan if f"{planned['strategy']}/{planned['case']}" == wanted]
+    if not chosen:
         known = ", ".join(f"{planned['strategy']}/{planned['case']}" for planned in plan)
         raise InputError(f"--only {wanted}: nothing of that name; choose from {known}")
-    return found
+    return chosen
 
 
 def bodies(plan, seeds, body_of):

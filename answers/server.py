@@ -115,7 +115,7 @@ class Server:
                 raise
             raise ServerChanged(f"the server changed during the run: {error}", came) from None
         if now != self.identity:
-            before, after = (f"version {one['version']}, build {one['digest']}" for one in (self.identity, now))
+            before, after = (f"version {told['version']}, build {told['digest']}" for told in (self.identity, now))
             raise ServerChanged(f"{self.url} changed during the run from {before} to {after}; go back to the first, or"
                                 " start again to ask everything anew", came)
 

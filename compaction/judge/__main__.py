@@ -46,7 +46,7 @@ def read_labels(path):
                          f" of {', '.join(PLANTED)}")
     ids = [item["id"] for item in labels["items"]]
     if len(set(ids)) < len(ids):
-        raise InputError(f"{path}: the id {next(one for one in ids if ids.count(one) > 1)!r} stands twice; rename one")
+        raise InputError(f"{path}: the id {next(id_ for id_ in ids if ids.count(id_) > 1)!r} stands twice; rename one")
     return labels
 
 
@@ -101,12 +101,12 @@ def make_card(identity, labels, verdicts, repeats):
         "agreement": {"right": sum(label == verdict for label, verdict, _ in read), "judged": len(read),
                       "unjudged": len(items) - len(read)},
         "kappa": kappa_or_none,
-        "confusion": {label: {verdict: sum(one[:2] == (label, verdict) for one in both) for verdict in JUDGED}
+        "confusion": {label: {verdict: sum(item[:2] == (label, verdict) for item in both) for verdict in JUDGED}
                       for label in JUDGED},
         "repeats": {"times": repeats, "items": len(items), **flips(repeated)},
         "order": {"pairs": len(orders), **flips(orders)},
-        "planted": {kind: {"judged": len(found), "accepted": found.count("supported")}
-                    for kind, found in planted.items()}}
+        "planted": {kind: {"judged": len(judged), "accepted": judged.count("supported")}
+                    for kind, judged in planted.items()}}
 
 
 def flips(groups):

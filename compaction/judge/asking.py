@@ -115,9 +115,9 @@ def without_thinking(reply):
 
 def whole_verdicts(text):
     """[(text, object), ...] of the objects in a text that are verdicts, parts of lists and objects left out."""
-    found = [(text[start:end], parse_reply(text[start:end])[0])
+    parts = [(text[start:end], parse_reply(text[start:end])[0])
              for start, end, is_part in with_places(text) if end is not None and not is_part]
-    return [(part, value) for part, value in found if value and not problems_of(value)]
+    return [(part, value) for part, value in parts if value and not problems_of(value)]
 
 
 def model_judge(path, manifest=None):

@@ -39,8 +39,8 @@ def replay(fixture, context, agent, judge, count, room, steps=1):
     """
     turn, history = context["turn"], fixture["history"]
     items = [item for item in fixture["must_survive"] if item["turn"] < turn]
-    later = [one["user"] for one in history[turn : turn - 1 + steps]]
-    full = [message for one in history[: turn - 1] for message in turn_messages(one)]
+    later = [following["user"] for following in history[turn : turn - 1 + steps]]
+    full = [message for earlier in history[: turn - 1] for message in turn_messages(earlier)]
     full.append({"role": "user", "content": history[turn - 1]["user"]})
     fits, failed = count(full) <= room, bool(context.get("failed"))
     reference = go_on(full, later, items, fixture, agent, judge) if fits else recorded_run(fixture, turn, steps, items)
@@ -67,7 +67,7 @@ def pair(reference, compacted):
 
 def whole(checks):
     """A conversation's verdict: absent if any item failed, else unjudged if any is unknown, else verbatim."""
-    failed = any(one not in (*RETAINED, *UNKNOWN, "accepted") for one in checks.values())
+    failed = any(verdict not in (*RETAINED, *UNKNOWN, "accepted") for verdict in checks.values())
     return "absent" if failed else "unjudged" if set(checks.values()) & set(UNKNOWN) else "verbatim"
 
 
@@ -75,12 +75,12 @@ def summarize(rows):
     """{"references", "failed", "conversations", "items", "calls_differ", "to_read"} over all conversations."""
     kinds = [row["reference"] for row in rows]
     to_read = [{"conversation_id": row["conversation_id"], "outcome": row["outcome"],
-                **{kind: [item for item, one in row["pairs"].items() if one == kind] for kind in ("lost", "gained")}}
+                **{kind: [item for item, way in row["pairs"].items() if way == kind] for kind in ("lost", "gained")}}
                for row in rows]
     return {"references": {"run": kinds.count("run"), "accepted_trace": kinds.count("accepted trace")},
             "failed": sum(row["failed"] for row in rows),
             "conversations": counted([row["outcome"] for row in rows]),
-            "items": counted([one for row in rows for one in row["pairs"].values()]),
+            "items": counted([outcome for row in rows for outcome in row["pairs"].values()]),
             "calls_differ": sum(row["calls_differ"] for row in rows),
             "to_read": [row for row in to_read if row["lost"] or row["gained"] or row["outcome"] in ("lost", "gained")]}
 
@@ -161,7 +161,7 @@ def main(argv=None):
     agent, identity = find_agent(args)
     contexts = {fixture["conversation_id"]: grow(fixture, function, budget, counter.count, args.keep_share)
                 for fixture in fixtures}
-    refuse_too_few(fixtures, [one for made in contexts.values() for one in made], args.compactor)
+    refuse_too_few(fixtures, [context for made in contexts.values() for context in made], args.compactor)
     rows = [replay(fixture, contexts[fixture["conversation_id"]][-1], agent, judge, counter.count, room, args.steps)
             for fixture in progress(fixtures, desc="replay", unit="conversation")]
     report = {"compactor": compactor, "agent": identity, "judge": judge.about() if judge else None, "budget": budget,

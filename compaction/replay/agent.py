@@ -130,7 +130,7 @@ def model_agent(ask):
 def recorded_run(fixture, turn, steps, items):
     """The accepted trace in a run's form: what was recorded from `turn` on; every check counts as passed."""
     turns = fixture["history"][turn - 1 : turn - 1 + steps]
-    messages = [message for one in turns for message in turn_messages(one)]
+    messages = [message for played in turns for message in turn_messages(played)]
     calls = [call["function"] for message in messages for call in message.get("tool_calls", ())]
     return {"calls": [[call["name"], call["arguments"]] for call in calls],
             "answers": [turn["assistant"] for turn in turns],
