@@ -22,23 +22,16 @@ import sys
 from answers.builds import bare_digest, check_shown, check_version, field, find_build, full_name, pinned_block
 from answers.exchange import BrokenReply, ServerError, base_url, check_status, exchange, get_json
 from answers.reply import read_stream
-from answers.server import Server, check_sizes, sampler_options
+from answers.server import Server, sampler_options
 from base.command import InputError, dump, make_parser, read_json, run_command
 from base.shapes import misfit
 
 MODEL = {
-    "checked_on": "2026-10-20",
-    "publisher_model": "google/gemma-4-E2B-it",
-    "license": "Apache-2.0",
+    "checked_on": "2026-10-20", "publisher_model": "google/gemma-4-E2B-it", "license": "Apache-2.0",
     "ollama_tag": "gemma4:e2b",
     "ollama_digest": "b37049369adfe3d2b653af0ab301a062ca5cbe96ace6aa0d3f2559ee9b563fc2",
-    "ollama_version": "0.32.14",
-    "quantization": "Q4_K_M",
-    "parameters": "4.6B total (E2B: about 2B effective)",
-    "options": {"temperature": 1.0, "top_k": 64, "top_p": 0.95},
-    "think": False,
-    "trials": 5,
-    "seeds": [1, 2, 3, 4, 5],
+    "ollama_version": "0.32.14", "quantization": "Q4_K_M", "parameters": "4.6B total (E2B: about 2B effective)",
+    "options": {"temperature": 1.0, "top_k": 64, "top_p": 0.95}, "think": False, "trials": 5, "seeds": [1, 2, 3, 4, 5],
 }
 DEFAULT_HOST = "127.0.0.1:11434"
 BLOCK = {"ollama_tag": lambda tag: isinstance(tag, str) and tag != "", "served_model?": str, "options": dict,
@@ -84,8 +77,7 @@ class AnswerModel(Server):
     @staticmethod
     def request(model, messages, tools=(), *, num_ctx, num_predict, seed, options=None):
         """The exact request for one answer of a model block. InputError for an option that no server would know."""
-        chosen = sampler_options(model["options"], options)
-        check_sizes(seed, num_ctx, num_predict)
+        chosen = sampler_options(model["options"], options, seed=seed, num_ctx=num_ctx, num_predict=num_predict)
         body = {"model": model["ollama_tag"], "messages": list(messages),
                 "stream": True,  # without it, and without tools, the server loses the calls that the model makes
                 "think": False,  # left out, it would be on
@@ -114,10 +106,9 @@ class AnswerModel(Server):
 def read_model(path):
     """The model block in a file, or InputError for one that `AnswerModel` could not use."""
     model = read_json(path)
-    if problem := misfit(model, BLOCK, "it"):
+    if problem := misfit(model, dict, "it") or misfit(model, BLOCK, "it"):
         raise InputError(f"{path}: no model block: {problem}; seeds are different whole numbers from 0 on, think is"
                          " false; `python answer_model.py pin TAG` prints a block")
-    dump(model)  # no recording could hold half of a surrogate pair
     sampler_options(model["options"])
     return model
 

@@ -11,7 +11,7 @@ import json
 
 from answers.exchange import BrokenReply, ServerError, Unavailable, base_url, check_status, exchange, get_json
 from answers.reply import read_completion
-from answers.server import Server, check_sizes, sampler_options
+from answers.server import Server, sampler_options
 from base.command import InputError
 from base.shapes import misfit
 
@@ -56,8 +56,7 @@ class OpenAIModel(Server):
     @staticmethod
     def request(model, messages, tools=(), *, num_ctx, num_predict, seed, options=None):
         """The exact request for one answer. num_ctx cannot be said here, so it is checked and left out."""
-        chosen = sampler_options(model["options"], options)
-        check_sizes(seed, num_ctx, num_predict)
+        chosen = sampler_options(model["options"], options, seed=seed, num_ctx=num_ctx, num_predict=num_predict)
         body = {"model": served_name(model), "messages": [with_text_arguments(message) for message in messages],
                 "stream": False, "seed": seed, **chosen, "max_tokens": num_predict,
                 "repetition_penalty": chosen["repeat_penalty"],  # vLLM's name for it

@@ -120,19 +120,18 @@ class Server:
                                 " start again to ask everything anew", came)
 
 
-def sampler_options(pinned, overrides=None):
-    """Every sampler option: neutral values under the pinned ones under the caller's, or InputError for a wrong one."""
+def sampler_options(pinned, overrides=None, **sizes):
+    """Every sampler option: neutral values under the pinned ones under the caller's, or InputError for a wrong one.
+
+    sizes: seed, num_ctx and num_predict, checked too: a server draws a wrong seed at random and takes 0 for no limit.
+    """
     chosen = {**NEUTRAL, **pinned, **(overrides or {})}
     for name, value in chosen.items():
         if name not in NEUTRAL:  # a server ignores what it does not know, with nothing but a line in its log
             raise InputError(f"option {name!r} is no sampler option; choose from {', '.join(NEUTRAL)}")
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise InputError(f"option {name}: {value!r} is no number; correct it")
+    for name, value in sizes.items():
+        if type(value) is not int or value < (name != "seed"):
+            raise InputError(f"{name} {value!r} is no whole number from {int(name != 'seed')} on; correct it")
     return chosen
-
-
-def check_sizes(seed, num_ctx, num_predict):
-    """InputError for a seed that would be drawn at random, or an allowance that a server takes for no limit."""
-    for name, value, low in (("seed", seed, 0), ("num_ctx", num_ctx, 1), ("num_predict", num_predict, 1)):
-        if type(value) is not int or value < low:
-            raise InputError(f"{name} {value!r} is no whole number from {low} on; correct it")
