@@ -19,7 +19,7 @@ from compaction import comparison, table
 from compaction.contexts import read_contexts
 from compaction.fixtures.form import load_fixtures
 from compaction.fixtures.items import rendered_texts
-from compaction.growth import BUDGET, KEEP_SHARE, grow, too_few
+from compaction.growth import BUDGET, KEEP_SHARE, grow, refuse_too_few
 from compaction.judge.asking import judge_quality
 from compaction.options import (add_budget, add_fixtures, add_judge, add_tokenizer, budget_of, counter_of,
                                 find_compactor, judge_of)
@@ -122,14 +122,6 @@ def measured(what, setting, extractive):
             "judge": judge.about() if judge else None, "left_out": left_out,
             **summarize(items, contexts, limit, setting["gates"], judge_quality(judge.card) if judge else None),
             "contexts": contexts, "items": items}
-
-
-def refuse_too_few(fixtures, contexts, what):
-    """InputError where a conversation compacted less often than its fixture expects: its items were hardly tested."""
-    short = too_few(fixtures, contexts)
-    if short:
-        raise InputError(f"{what}: compacted less often than the fixtures expect: {'; '.join(short)}; use a smaller "
-                         "budget or lower compactions_expected")
 
 
 def refuse_control_tokens(fixtures, control_token):

@@ -72,10 +72,16 @@ def with_current(messages, current):
     return [*messages, current]
 
 
-def too_few(fixtures, contexts):
-    """The conversations that compacted less often than their fixture expects, unless they failed: "billing: 1 of 2"."""
+def refuse_too_few(fixtures, contexts, what):
+    """InputError where a conversation compacted less often than its fixture expects: its items were hardly tested.
+
+    One that ended with a failed compaction may have had fewer.
+    """
     made = Counter(context["conversation_id"] for context in contexts)
     failed = {context["conversation_id"] for context in contexts if context["failed"]}
-    return [f"{name}: {made[name]} of {fixture['compactions_expected']}"
-            for fixture in fixtures
-            if (name := fixture["conversation_id"]) not in failed and made[name] < fixture["compactions_expected"]]
+    short = [f"{name}: {made[name]} of {fixture['compactions_expected']}"
+             for fixture in fixtures
+             if (name := fixture["conversation_id"]) not in failed and made[name] < fixture["compactions_expected"]]
+    if short:
+        raise InputError(f"{what}: compacted less often than the fixtures expect: {'; '.join(short)}; use a smaller "
+                         "budget or lower compactions_expected")

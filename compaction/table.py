@@ -15,20 +15,20 @@ COMPLIANT = {True: "compliant: every gate is met", False: "not compliant: a gate
 def render(report):
     """The whole text for standard error."""
     new, old, compared = report["candidate"], report.get("incumbent"), report.get("comparison")
-    lines = [decision(report), *reasons(new, compared), "", heading(new, old), "", *row_lines(new, old, compared), ""]
-    lines += [*difficulty_lines(new, old), "",
-              *(changed_lines(compared["changed"]) if old else lost_lines(new["items"]))]
-    lines += [f"{side}: {lost_count(report[side]['items'])}" for side in ("candidate", "incumbent") if old]
-    lines += ["", *unjudged_lines(new["items"]), *notes_on(new)]
-    lines += ["incumbent: " + line for line in (notes_on(old) if old else [])]
-    return "\n".join(part for line in [*lines, success_line(report["task_success"])] for part in wrapped(line))
+    changes = changed_lines(compared["changed"]) if old else lost_lines(new["items"])
+    losses = [f"{side}: {lost_count(report[side]['items'])}" for side in ("candidate", "incumbent") if old]
+    unchecked = notes_on(new) + ["incumbent: " + line for line in (notes_on(old) if old else [])]
+    parts = [[decision(report), *reasons(new, compared)], [heading(new, old)], row_lines(new, old, compared),
+             difficulty_lines(new, old), changes + losses, unjudged_lines(new["items"]), unchecked,
+             [success_line(report["task_success"])]]
+    return "\n\n".join("\n".join(piece for line in part for piece in wrapped(line)) for part in parts if part)
 
 
 def wrapped(line):
     """A line in pieces of at most WIDTH columns, the later ones indented; ids and names in it come from files."""
     line = one_line(line)
     indent = " " * (len(line) - len(line.lstrip()) + 4)
-    return textwrap.wrap(line, WIDTH, subsequent_indent=indent, break_on_hyphens=False) or [""]
+    return textwrap.wrap(line, WIDTH, subsequent_indent=indent, break_on_hyphens=False)
 
 
 def decision(report):

@@ -19,10 +19,10 @@ from base.command import InputError, dump, make_parser, progress, run_command
 from base.own_code import call_own, code_hash, load_function
 from base.shown import written_out
 from base.stats import mcnemar
-from compaction.check import refuse_control_tokens, refuse_too_few
+from compaction.check import refuse_control_tokens
 from compaction.fixtures.form import load_fixtures
 from compaction.fixtures.items import RETAINED, UNKNOWN
-from compaction.growth import BUDGET, KEEP_SHARE, grow
+from compaction.growth import BUDGET, KEEP_SHARE, grow, refuse_too_few
 from compaction.judge.asking import judge_quality
 from compaction.judge.model import kept, pinned_model
 from compaction.options import (add_budget, add_fixtures, add_judge, add_tokenizer, budget_of, counter_of,

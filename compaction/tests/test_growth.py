@@ -3,8 +3,9 @@
 import copy
 import unittest
 
+from base.command import InputError
 from compaction import compactors
-from compaction.growth import BUDGET, grow, smaller_budget, too_few
+from compaction.growth import BUDGET, grow, refuse_too_few, smaller_budget
 from compaction.tests.doubles import count_words, small_fixture
 from strategies import NOTES_HEADER
 
@@ -100,10 +101,12 @@ class Growth(unittest.TestCase):
 
         self.assertNotIn("gone", str(grown(vandal)))
 
-    def test_names_the_conversations_that_compact_too_seldom(self):
+    def test_a_conversation_that_compacts_too_seldom_passes_unless_it_failed(self):
         fixture = small_fixture(compactions_expected=9)
-        self.assertEqual(too_few([fixture], grown(last_two)), [f"small: {len(grown(last_two))} of 9"])
-        self.assertEqual(too_few([small_fixture()], grown(last_two)), [])
+        told = f"mine: compacted .*: small: {len(grown(last_two))} of 9; "
+        self.assertRaisesRegex(InputError, told, refuse_too_few, [fixture], grown(last_two), "mine")
+        refuse_too_few([small_fixture()], grown(last_two), "mine")
+        refuse_too_few([fixture], [context | {"failed": True} for context in grown(last_two)], "mine")
 
     def test_the_shipped_budget_leaves_half_for_growth(self):
         self.assertEqual(smaller_budget(BUDGET, 0.5), {"context_limit": 2336, "max_new_tokens": 512, "margin": 64})
