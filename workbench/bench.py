@@ -36,11 +36,10 @@ from tokenizer import counter, load_counter
 from tokens.manifest import MANIFEST, folder, read_manifest, verify
 
 from base.command import InputError, dump, make_parser, progress, run_command, whole_numbers
-from workbench.bench_set import ROOT, case_set, event_log, made_case, question
+from workbench.bench_set import ROOT, event_log, made_case, question
 
-TURNS, BUDGET, BUDGETS = (50, 200, 600, 2000, 5000, 10000), 16384, (1024, 4096, 16384)
+TURNS, BUDGET = (50, 200, 600, 2000, 5000, 10000), 16384
 REPEATS = 3
-ALL = ("recent", "relevant", "notes", "hybrid", "bm25", "dense", "rerank", "near", "near-messages")
 LOAD = ("from tokenizer import *; from tokenizers import Tokenizer; "
         "Tokenizer.from_buffer(read_verified(MANIFEST, read_manifest(MANIFEST))['tokenizer.json'])")
 
@@ -160,22 +159,6 @@ def selection(turns):
             "relevant_over_floor": relevant_s / floor, "peak_mb": peak_mb()}
 
 
-def whole_set(questions, budget):
-    """All rules over a set in the shape of LoCoMo, on one process and on two (which load the tokenizer themselves)."""
-    from evaluate import run
-
-    with tempfile.TemporaryDirectory() as place:
-        path = case_set(Path(place, "set.json"), questions)
-        load_s, _ = timed(counter)
-        one_s, report = timed(lambda: run(path, ALL, budgets=[budget]))
-        peak = peak_mb()
-        two_s, again = timed(lambda: run(path, ALL, budgets=[budget], jobs=2))
-    if report != again:
-        raise RuntimeError("two processes gave another report than one")
-    return {"budget": budget, "questions": questions, "rules": len(ALL), "one_process_s": one_s,
-            "two_processes_s": two_s, "one_over_two": (load_s + one_s) / two_s, "peak_mb": peak}
-
-
 def start():
     """`python evaluate.py` from a cold start against a process that verifies and loads the tokenizer alone."""
     ours_s, load_s = (median_s(lambda: subprocess.run([sys.executable, *of], cwd=ROOT, capture_output=True, check=True))
@@ -242,7 +225,6 @@ def signals(events):
 
 PARTS = {"counting": lambda args: [(counting, 2000)],
          "selection": lambda args: [(selection, turns) for turns in args.turns],
-         "sets": lambda args: [(whole_set, args.questions, budget) for budget in BUDGETS],
          "start": lambda args: [(start,)], "near": lambda args: [(near, 10_000)],
          "choose": lambda args: [(choose, 2000)], "answers": lambda args: [(answers, 1000)],
          "signals": lambda args: [(signals, args.events)]}
@@ -258,14 +240,13 @@ def main(argv=None):
     parser = make_parser(__doc__)
     parser.add_argument("--parts", default=",".join(PARTS), help="which parts, of %(default)s")
     parser.add_argument("--turns", type=whole_numbers, default=TURNS, help="lengths of history of the part selection")
-    parser.add_argument("--questions", type=int, default=1982, help="questions of the generated set")
     parser.add_argument("--events", type=int, default=1_000_000, help="events of the generated log")
     args = parser.parse_args(argv)
     parts = args.parts.split(",")
     if not set(parts) <= set(PARTS):
         raise InputError(f"--parts: {args.parts!r}; name some of {', '.join(PARTS)}")
-    if min(args.questions, args.events) < 1:
-        raise InputError("--questions and --events take a whole number from 1")
+    if args.events < 1:
+        raise InputError(f"--events {args.events}: give a whole number from 1")
     problems = verify(folder(), read_manifest(MANIFEST))
     if problems and not set(parts) <= {"signals", "answers"}:
         raise InputError(f"{problems[0]}; run: python prepare.py")

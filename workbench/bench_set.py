@@ -1,11 +1,9 @@
-"""Histories, a case set in the shape of LoCoMo and an event log, generated for measuring.
+"""Histories and an event log generated for measuring: utterances of about 120 characters, like LoCoMo's.
 
 The words are those of the project's own cases and fixtures, drawn as often as they occur there: a tokenizer works on
-them as on real text. Same seed, same bytes. LoCoMo's shape: ten histories of about 300 turns of two utterances (about
-120 characters each), 1,982 questions, most with one or two evidence turns; nothing of that set is in them.
+them as on real text. Same seed, same bytes.
 """
 
-import json
 import random
 import re
 from functools import lru_cache
@@ -14,7 +12,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 UTTERANCE_WORDS = 21  # about 120 characters
-HISTORIES, TURNS, QUESTIONS = 10, 297, 1982
 
 
 @lru_cache(maxsize=1)
@@ -50,31 +47,12 @@ def question(rng, turns):
     return f"What about {' '.join(drawn)}?"
 
 
-def case_of(turns, name, asked, budget, evidence=(), instructions=""):
-    """A case in the form of a case set; `turns` a history or the name of one."""
-    return {"id": name, "split": "held_out", "kind": "generated", "instructions": instructions, "current": asked,
-            "history": turns, "budget": {"context_limit": budget, "max_new_tokens": 0, "margin": 0},
-            "required": [{"turn": turn["id"], "text": turn["user"]} for turn in evidence], "stale": []}
-
-
 def made_case(turns, budget):
     """A case over a generated history, in the form that strategies take."""
     made = history(turns, seed=turns)
-    return case_of(made, "made", question(random.Random(turns), [made[turns // 2]]), budget, instructions="Be brief.")
-
-
-def case_set(path, questions=QUESTIONS, histories=HISTORIES, turns=TURNS, seed=1):
-    """Write a case set of the larger form and return its path."""
-    rng = random.Random(seed)
-    made = {f"h{number}": history(turns, seed * 1000 + number) for number in range(histories)}
-    cases = []
-    for number in range(questions):
-        name = f"h{number % histories}"
-        evidence = rng.sample(made[name], rng.choice((1, 1, 1, 2)))
-        cases.append(case_of(name, f"q{number}", question(rng, evidence), 4096, evidence))
-    value = {"format": 1, "histories": made, "cases": cases}
-    Path(path).write_text(json.dumps(value, ensure_ascii=False), encoding="utf-8")
-    return Path(path)
+    return {"id": "made", "split": "held_out", "kind": "generated", "instructions": "Be brief.",
+            "current": question(random.Random(turns), [made[turns // 2]]), "history": made, "required": [], "stale": [],
+            "budget": {"context_limit": budget, "max_new_tokens": 0, "margin": 0}}
 
 
 def event_log(events, seed=1):
