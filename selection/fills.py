@@ -64,8 +64,10 @@ def is_dated(every, before, number):
 
 
 def joined(messages):
-    """Messages with assistant texts that stand side by side made one, an empty line between: a template would run
-    them together, and then the sum of parts would not hold."""
+    """Messages with assistant texts that stand side by side made one, an empty line between.
+
+    A template would run them together, and then the sum of parts would not hold.
+    """
     result = []
     for message in messages:
         if result and is_reply(message) and is_reply(result[-1]):

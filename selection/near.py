@@ -40,7 +40,7 @@ def read_stop_words():
 
 
 def stems(text):
-    """The stems of the text in order, stop words left out."""
+    """The stems of the text in order, stop words left out: stems("Caroline's studies") -> ["caroli", "stud"]."""
     stop_words = read_stop_words()
     return [stem(word) for word in words(_AFTER_APOSTROPHE.sub("", text)) if word not in stop_words]
 
@@ -90,6 +90,8 @@ class NearIndex:
     tf and length being sums over all passages q of what q holds, weighted by 3 ** (-d / FADE), d stems between the
     middles of p and q; the mean is that of those lengths; idf = ln(1 + (N - n + 0.5) / (n + 0.5)), N and n counted
     over passages as they are.
+
+    NearIndex(["Are you still at the harbour?", "Yes, three weeks now."]).scores("Which harbour?") -> {0: 0.70, 1: 0.66}
     """
 
     def __init__(self, texts=()):
