@@ -139,6 +139,13 @@ class Loader(unittest.TestCase):
                     self.assertTrue(str(caught.exception).startswith("set.json"))
                     self.assertNotIn("\n", str(caught.exception))
 
+    def test_a_value_that_nests_to_the_parsers_edge_is_a_traceback(self):
+        deep = json.loads("[" * 190 + "]" * 190)
+        for valid, mistakes in ((SMALL, MISTAKES), (LARGE, LARGE_MISTAKES)):
+            for keys in {keys for keys, _, _ in mistakes}:
+                with self.subTest(keys), self.assertRaisesRegex(CaseError, "^set.json: [^\n]{1,400}$"):
+                    check_set(with_mistake(valid, keys, deep), "set.json")
+
     def test_a_valid_set_of_either_form_is_refused(self):
         self.assertEqual(check_set(SMALL, "p")[0]["history"], SMALL[0]["history"])
         self.assertEqual([case["id"] for case in check_set(LARGE, "p")], ["one", "two"])
