@@ -25,7 +25,7 @@ from tokens.manifest import MANIFEST
 
 from base.command import InputError, file_hash, progress
 from selection.cases import check_rendered, check_requests
-from selection.own import run_own
+from selection.own import run_own, unwritten
 
 ROOT = Path(__file__).parents[1]
 ALWAYS_CHECKED = 200  # requests: a set as small as that is counted in full as well, whole
@@ -100,22 +100,16 @@ def run_cases(cases, names, path, grade, budgets=(None,), manifest=MANIFEST, job
         graded = task(cases, show=True)
     else:
         selector_table(names)  # a wrong name is told before processes start
-        graded = {}
-        for rows in spread(task, by_history(cases), jobs, scheduler):
-            graded.update(rows)
+        groups = {}  # each history is sent and worked through once
+        for case in cases:
+            groups.setdefault(id(case["history"]), []).append(case)
+        done = spread(task, list(groups.values()), jobs, scheduler)
+        graded = {name: rows for group in done for name, rows in group.items()}
     result = {budget: {name: [] for name in names} for budget in budgets}
     for case in cases:
         for (budget, name), row in graded[case["id"]].items():
             result[budget][name].append(row)
     return result, len(checked)
-
-
-def by_history(cases):
-    """The cases in groups that share a history, so that each history is sent and worked through once."""
-    groups = {}
-    for case in cases:
-        groups.setdefault(id(case["history"]), []).append(case)
-    return list(groups.values())
 
 
 def spread(task, groups, jobs, scheduler=None):
@@ -135,8 +129,7 @@ def spread(task, groups, jobs, scheduler=None):
         try:
             with interrupts_later():  # the processes are started here
                 for number in sorted(range(len(groups)), key=lambda number: -len(groups[number])):
-                    # Largest first: a large one that comes last would run alone.
-                    futures[number] = executor.submit(task, groups[number])
+                    futures[number] = executor.submit(task, groups[number])  # largest first: the last one runs alone
                 executor.submit(int)  # a pool looks for workers that died when work comes: without this not at the last
             for _ in progress(as_completed(futures.values()), total=len(futures), desc="histories"):
                 pass
@@ -207,16 +200,23 @@ def run_group(cases, names, path, grade, budgets, manifest, checked, show=False)
                 asked = with_input(case, budget)
                 try:
                     selected, problem = run_one(name, select, asked, count, snapshots)
-                    wanted = problem is None and (budget, name, case["id"]) in checked
-                    whole = count.full(selected["messages"]) if wanted else None
+                    if problem is None and (budget, name, case["id"]) in checked:
+                        check_in_full(selected, count)
+                        if name not in STRATEGIES:  # joined messages: a mark in one may cut the other
+                            problem = unwritten(case, selected["messages"], count)
                 except CountError as error:
                     raise InputError(f"{path}: case {case['id']!r}, {name}: {error}") from None
-                if whole and whole != selected["input_tokens"]:
-                    problem = f"{selected['input_tokens']} tokens as a sum, {whole} counted in full"
-                    raise InputError(f"{path}: case {case['id']!r}, {name}: {problem}; trust no figure and report it")
                 failed = {"case": case["id"], "split": case["split"], "kind": case["kind"], "error": problem}
                 rows[budget, name] = grade(asked, selected) if problem is None else failed
     return graded
+
+
+def check_in_full(selected, count):
+    """CountError where a request's cost as a sum is not what the whole request costs."""
+    in_full = count.full(selected["messages"])
+    if in_full != selected["input_tokens"]:
+        problem = f"{selected['input_tokens']} tokens as a sum, {in_full} counted in full"
+        raise CountError(f"{problem}; no figure of this run can be trusted: report it with the case")
 
 
 def run_one(name, select, case, count, snapshots):

@@ -17,10 +17,12 @@ from unittest import mock
 
 from evaluate import ROOT, grade, main, run
 from test_evaluate import needs_tokenizer
+from tokenizer import counter
 
 from base.command import InputError
 from selection import run as run_cases
 from selection.explain import explain
+from selection.fills import fill_messages
 from selection.tests.made import doubles, refuses
 
 SPREAD = """
@@ -125,11 +127,26 @@ class ManyCases(unittest.TestCase):
             self.assertEqual(report["counted_in_full"], {"requests": 12, "checked": 12})
 
     def test_a_sum_that_is_wrong_gives_figures(self):
-        from tokenizer import counter
-
         with mock.patch.object(counter(), "full", lambda messages, tools=None: 1):
             with self.assertRaisesRegex(InputError, "tokens as a sum, 1 counted in full"):
                 run(self.path, ["recent"])
+
+    def test_a_reply_that_a_mark_in_the_joined_one_cuts_is_found(self):
+        value = json.loads(self.path.read_text(encoding="utf-8"))
+        value["cases"] = [{**value["cases"][0], "required": [{"turn": "t0", "text": "Place 0"}]}]
+        value["histories"]["h0"][1]["assistant"] = "I think</think>Yes."
+        path, text = self.path.with_name("joined.json"), type(counter()).text
+        path.write_text(json.dumps(value), encoding="utf-8")
+
+        def cutting(self, messages, tools=None):
+            return text(self, [{**one, "content": one["content"].rpartition("</think>")[2]} for one in messages], tools)
+
+        replies = {"replies": lambda case, count: fill_messages(case, count, [1, 3])}
+        with mock.patch.dict("selection.retrievers.SELECTORS", replies), mock.patch("selection.run.check_in_full"):
+            self.assertEqual(run(path, ["replies"])["cases"]["replies"][0]["missing"], [])
+            with mock.patch.object(type(counter()), "text", cutting):
+                (row,) = run(path, ["replies"])["cases"]["replies"]
+        self.assertIn("whose text the chat template changes", row["error"])
 
     def test_the_sample_differs_from_run_to_run(self):
         cases = [{"id": str(number)} for number in range(500)]
