@@ -3,7 +3,7 @@
 Run:  python answer_check.py
       python answer_check.py record --help
       python answer_check.py attribution --report evaluation-result.json
-      python answer_check.py compare answer-result.json other.json
+      python answer_check.py compare answer-result.json answer-result.json
 
 Without a command it grades answer-result.json: the grades as JSON on standard output, a table on standard error. That
 needs no tokenizer and no model; `record` needs both.

@@ -27,6 +27,11 @@ SMALL = {"context_limit": 110, "max_new_tokens": 8, "margin": 2}
 BUDGET = ["--context-limit", "110", "--max-new-tokens", "8", "--margin", "2"]
 
 
+def rewrites(history, budget, count):
+    """Double of a compactor that does not copy."""
+    return [{"role": "user", "content": "They talked."}, history[-1]]
+
+
 class Asking(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -63,7 +68,7 @@ class Asking(unittest.TestCase):
 
     def test_a_judge_that_cannot_be_read_is_asked_three_times_and_leaves_items_unjudged(self):
         verdicts = self.folder / "verdicts.jsonl"
-        argv = ["--compactor", "compaction.tests.test_check:rewrites", "--verdicts", str(verdicts)]
+        argv = ["--compactor", f"{__name__}:rewrites", "--verdicts", str(verdicts)]
         status, report, _ = self.run_main(check, *argv, "--judge", str(self.model))
         self.assertEqual(status, 3)
         missing = report["candidate"]["missing_verdicts"]["unjudged"]
