@@ -13,6 +13,7 @@ question is kept for its other budgets.
 
 from functools import partial
 from math import fsum
+from operator import mul
 
 from modelkit.retrieval import Bm25Index, embed, shared_score, words_and_pairs
 from strategies import by_shared_words, fill, per_history, turn_text
@@ -31,16 +32,9 @@ def bm25(case):
 
 
 def dense(case):
-    """The cosine of the question's and the turns' embeddings (retrieval.embed, hashed words): {number: score}.
-
-    The vectors are of length one or nil, so their product is the cosine; turns that share no bucket are left out.
-    """
-    by_place, products = _embedded(case["history"]), {}
-    for place, value in enumerate(embed(case["current"])):
-        if value:
-            for number, weight in by_place[place]:
-                products.setdefault(number, []).append(value * weight)
-    return {number: fsum(terms) for number, terms in products.items()}
+    """The cosine of the question's and the turns' embeddings (retrieval.embed, of length one or nil): {number: score}."""
+    asked = embed(case["current"])
+    return {number: fsum(map(mul, asked, vector)) for number, vector in enumerate(_vectors(case["history"]))}
 
 
 def rerank(case):
@@ -93,15 +87,8 @@ _bm25_index = per_history(lambda history: Bm25Index(map(turn_text, history)))
 _turn_texts = per_history(lambda history: [(turn_text(turn),) for turn in history])
 _message_texts = per_history(lambda history: [text_and_date(unit) for unit in units(history)])
 _words_and_pairs = per_history(lambda history: [words_and_pairs(turn_text(turn)) for turn in history])
+_vectors = per_history(lambda history: [embed(turn_text(turn)) for turn in history])
 _last_order = per_history(lambda history, rule: {})
-
-
-@per_history
-def _embedded(history):
-    """By bucket, the turns that have something in it: [(number, weight), ...]."""
-    vectors = [embed(turn_text(turn)) for turn in history]
-    return [[(number, vector[place]) for number, vector in enumerate(vectors) if vector[place]]
-            for place in range(len(embed("")))]
 
 
 def order_of(rule, case):
