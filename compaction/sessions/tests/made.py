@@ -57,9 +57,9 @@ class Claude:
     def user(self, content, **fields):
         return self.line("user", message={"role": "user", "content": content}, **fields)
 
-    def assistant(self, message_id, *blocks, **fields):
-        return self.line(
-            "assistant", message={"id": message_id, "role": "assistant", "content": list(blocks)}, **fields)
+    def assistant(self, message_id, *blocks, usage=None, **fields):
+        message = {"id": message_id, "role": "assistant", "content": list(blocks), **({"usage": usage} if usage else {})}
+        return self.line("assistant", message=message, **fields)
 
     def result(self, call_id, content, **fields):
         return self.user([{"type": "tool_result", "tool_use_id": call_id, "content": content}], **fields)

@@ -39,11 +39,37 @@ class ClaudeCode(unittest.TestCase):
         self.assertTrue(events[1]["opaque"])
         self.assertEqual(self.summary["noted"], {"compaction without a summary": 1})
 
-    def test_clearing_old_results_is_no_compaction(self):
+    def test_clearing_old_results_is_no_compaction_and_told(self):
         c = Claude()
         events = self.read(
             c.user("go"), c.line("system", subtype="microcompact_boundary"), c.assistant("m1", text("Done.")))
         self.assertEqual([e["kind"] for e in events], ["user", "assistant"])
+        self.assertEqual(
+            self.summary["noted"], {"micro-compaction (old results cleared from the context, no summary)": 1})
+
+    def test_messages_that_a_compaction_preserved_belong_to_its_context(self):
+        c = Claude()
+        lines = [c.user("go"), c.assistant("m1", text("I look."), use("t1", command="ls")), c.result("t1", "a.txt"),
+                 c.user("never push")]
+        for lost in ([], ["s-0"]):
+            kept = [lines[n]["uuid"] for n in (1, 2, 3)] + lost
+            events = self.read(*lines, c.line("system", subtype="compact_boundary",
+                                              compactMetadata={"preservedMessages": {"uuids": kept}}),
+                               c.user("He wants it.", isCompactSummary=True), c.user("on"),
+                               c.assistant("m2", text("Done."), usage={"input_tokens": 3, "cache_read_input_tokens": 900}))
+            self.assertEqual([message["role"] for message in self.contexts[0]["messages"]],
+                             ["user", "assistant", "tool", "user"])
+            self.assertEqual((self.contexts[0]["messages"][3]["content"], self.contexts[0]["opaque"]), ("never push", bool(lost)))
+            self.assertEqual(next(e for e in events if e["kind"] == "compaction").get("tokens_after"), 903)
+
+    def test_a_text_that_was_streamed_again_is_kept_once(self):
+        c = Claude()
+        events = self.read(c.user("go"), c.assistant("m1", text("I lo")), c.assistant("m1", text("I look.")),
+                           c.assistant("m1", use("t1", command="ls")), c.assistant("m1", text("I look.")), c.result("t1", "a"),
+                           c.assistant("m2", text("I look.")))
+        self.assertEqual([e.get("content") for e in events if e["kind"] == "assistant"], ["I look.", "I look."])
+        self.assertEqual(self.summary["left_out"],
+                         {"text of a reply streamed again": 1, "text of a reply told twice": 1})
 
     def test_lines_of_a_sub_agent_are_counted_and_a_file_of_them_is_its_own_conversation(self):
         c = Claude()

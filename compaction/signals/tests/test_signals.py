@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import os
 import tempfile
 import tracemalloc
 import unittest
@@ -10,10 +11,13 @@ from pathlib import Path
 from unittest import mock
 
 from base.command import InputError, status_of
-from compaction.sessions.log import read_events
-from compaction.signals.__main__ import find_signals, main
+from compaction.sessions.__main__ import main as import_main
+from compaction.sessions.log import read_events, read_log
+from compaction.signals.__main__ import find_signals, main, read_labels
 from compaction.signals.report import shown
 from compaction.signals.tests.made import RULE, conversation, generate_log, lines
+
+DATA = os.environ.get("LAB_DATA")
 
 
 def signals(events, **options):
@@ -202,6 +206,25 @@ class Command(unittest.TestCase):
             self.assertEqual((status, out, len(err.splitlines())), (2, "", 1))
             self.assertIn(word, err)
         self.assertEqual(self.run_main("x", "--open", "0")[0], 2)
+
+
+@unittest.skipUnless(DATA, "LAB_DATA names no folder with recorded sessions")
+class RecordedSessions(unittest.TestCase):
+    def test_the_figures_that_the_readme_states_are_those_of_the_recorded_sessions(self):
+        folder = Path(DATA) / "sessions"
+        names = ("cli-b42aaf1f", "cli-fdd24234", "cli-gemini-f7633853", "fnox-3c7aecb0", "gs-15ba661d")
+        paths = [folder / f"{name}.jsonl" for name in names] + [folder / "tau-gpt4o-airline.json"]
+        with tempfile.TemporaryDirectory() as out, contextlib.redirect_stderr(io.StringIO()):
+            import_main([*map(str, paths), "--output", f"{out}/log.jsonl"])
+            logs = [Path(out) / "log.jsonl", *sorted((folder / "events").glob("*.jsonl"))]
+            events = [event for log in logs for event in read_log(log)]
+        labels = read_labels(folder / "restatements.json")
+        report = find_signals(events, "log", labels=labels)
+        found, repeats = report["labels"], report["repeats"]
+        self.assertEqual((found["labelled"], found["restates"], found["found"], found["false_alarms"],
+                          found["restatements_without_a_label"]), (18, 9, 8, 0, 2))
+        self.assertEqual([repeats[kind][field] for kind in ("after", "control") for field in ("repeats", "calls")],
+                         [8, 179, 56, 538])
 
 
 if __name__ == "__main__":
