@@ -48,11 +48,10 @@ def import_chat(values, every=False):
     """(histories, cases without a budget and with nothing required, losses) of what read_log gives."""
     histories, cases, losses, imported = {}, [], [], 0
     for name, messages in conversations(values, losses).items():
-        of_one, turns, lost = read_conversation(name, messages, every)
-        losses += lost
-        cases += [{**case, "split": "held_out" if imported % 2 else "dev"} for case in of_one]
+        new, turns = read_conversation(name, messages, every, losses)
+        cases += [{**case, "split": "held_out" if imported % 2 else "dev"} for case in new]
         histories.update(turns)
-        imported += bool(of_one)
+        imported += bool(new)
     return histories, cases, losses
 
 
@@ -63,8 +62,8 @@ def conversations(values, losses):
     """
     known = {}
     for number, (place, value) in enumerate(values, 1):
-        value = {"messages": value} if isinstance(value, list) else value
-        messages = value.get("messages") if isinstance(value, dict) else None
+        value = {"messages": value} if isinstance(value, list) else value if isinstance(value, dict) else {}
+        messages = value.get("messages")
         if isinstance(messages, list):
             name = one_line(value.get("id", f"conversation-{number}"))
             before = known.setdefault(name, messages)
@@ -73,7 +72,7 @@ def conversations(values, losses):
             detail = f"a second conversation {name!r}"
             if messages[: len(before)] == before:
                 known[name], detail = messages, f"conversation {name!r} has grown: its earlier state is not used"
-        elif isinstance(value, dict) and "role" in value:
+        elif "role" in value:
             known.setdefault(one_line(value.get("conversation_id", "conversation-1")), []).append(value)
             continue
         else:
@@ -108,47 +107,45 @@ def group_messages(messages):
     return front, groups, aside, unknown
 
 
-def read_conversation(name, messages, every=False):
-    """(cases, {history name: turns}, losses) of one conversation."""
-    losses = []
+def read_conversation(name, messages, every, losses):
+    """(cases, {history name: turns}) of one conversation; what is left out goes to `losses`."""
 
     def lose(what, detail):
         losses.append({"what": what, "where": name, "detail": detail})
 
     front, groups, aside, unknown = group_messages(messages)
-    odd = aside | unknown
     for place, why in aside.items():
         lose("message left out", f"message {place + 1}: {why}")
     questions = [number for number, group in enumerate(groups) if number and asks(messages[group[0]])]
     turns = {}
     for number, group in enumerate(groups[: questions[-1] if questions else 0], 1):
         try:
-            for place in group:
-                if place in unknown:
-                    raise MessageError(f"message {place + 1}: {unknown[place]}")
+            if odd := [place for place in group if place in unknown]:
+                raise MessageError(f"message {odd[0] + 1}: {unknown[odd[0]]}")
             turns[number] = {"id": str(number), **turn_of([messages[place] for place in group if place not in aside])}
         except MessageError as error:
             lose("turn left out", f"turn {number}: {error}")
     cases, histories = [], {}
     for number in questions if every else questions[-1:]:
         history = f"{name}-{number + 1}" if every else name
+        before = [turn for earlier, turn in turns.items() if earlier <= number]
         try:
-            before = [turn for earlier, turn in turns.items() if earlier <= number]
+            instructions = "\n\n".join(text_of(messages[place]).strip() for place in front)
+            current = text_of(messages[groups[number][0]])
+            if problem := misfit([instructions, current], [str], "text"):
+                raise MessageError(problem)
             if not before:
                 raise MessageError("no turn before it could be read")
-            case = {"id": history, "kind": "chat log", "history": history, "required": [], "stale": [],
-                    "instructions": "\n\n".join(text_of(messages[place]).strip() for place in front),
-                    "current": text_of(messages[groups[number][0]])}
-            if problem := misfit([case["instructions"], case["current"]], [str], "text"):
-                raise MessageError(problem)
-            reply = reply_of([messages[place] for place in groups[number] if place not in odd])
-            cases.append({**case, "reply": reply} if reply else case)
-            histories[history] = before
         except MessageError as error:
             lose("question left out", f"turn {number + 1}: {error}")
+            continue
+        reply = reply_of([messages[place] for place in groups[number] if place not in aside | unknown])
+        cases.append({"id": history, "kind": "chat log", "history": history, "required": [], "stale": [],
+                      "instructions": instructions, "current": current, **({"reply": reply} if reply else {})})
+        histories[history] = before
     if not cases:
         lose("conversation left out", "no user message but the first that asks something and has a history")
-    return cases, histories, losses
+    return cases, histories
 
 
 def asks(message):

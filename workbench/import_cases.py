@@ -28,16 +28,17 @@ from workbench.longmemeval import import_longmemeval
 
 FIELDS = ("id", "split", "kind", "instructions", "current", "history", "budget", "required", "stale", "reply")
 MAX_NEW_TOKENS = 256
+UNCHECKED = "control tokens and long questions, which evaluate.py refuses, were not looked for"
 
 
 def case_set(histories, cases, budget):
     """The larger form of a case set, every case with `budget` input tokens and its fields in reading order."""
     limits = {"context_limit": budget + MAX_NEW_TOKENS, "max_new_tokens": MAX_NEW_TOKENS, "margin": 0}
-    ordered = [{field: {**case, "budget": limits}[field] for field in FIELDS if field != "reply" or field in case}
-               for case in cases]
     used = {case["history"] for case in cases}
-    return {"format": 1, "histories": {name: turns for name, turns in histories.items() if name in used},
-            "cases": ordered}
+    return {
+        "format": 1, "histories": {name: turns for name, turns in histories.items() if name in used},
+        "cases": [{field: {**case, "budget": limits}[field] for field in FIELDS if field != "reply" or field in case}
+                  for case in cases]}
 
 
 def that_fit(histories, cases, count):
@@ -45,38 +46,30 @@ def that_fit(histories, cases, count):
 
     count  the model's counter
     """
-    kept, gone, losses = {}, set(), []
-
-    def lose(what, where, detail):
-        losses.append({"what": what, "where": where, "detail": detail})
-
+    kept, left, losses, gone = {}, [], [], set()
     for name, turns in histories.items():
-        tokens = {turn["id"]: count.control_token("\n".join(texts_in(turn))) for turn in turns}
-        for turn, token in tokens.items():
-            if token:
-                gone.add((name, turn))
-                lose("turn left out", f"{name} {turn}", f"holds the model's control token {token}")
-        kept[name] = [turn for turn in turns if not tokens[turn["id"]]]
-    left = []
+        kept[name] = []
+        for turn in turns:
+            if token := count.control_token("\n".join(texts_in(turn))):
+                gone.add((name, turn["id"]))
+                losses.append({"what": "turn left out", "where": f"{name} {turn['id']}",
+                               "detail": f"holds the model's control token {token}"})
+            else:
+                kept[name].append(turn)
     for case in progress(cases, desc="cases"):
         lost = [fact["turn"] for fact in case["required"] if (case["history"], fact["turn"]) in gone]
-        if lost or not kept[case["history"]]:
-            problem = f"turn {lost[0]}, which it needs, is left out" if lost else "no turn of its history is left"
-        else:
-            problem = question_problem(case, count)
+        problem = f"turn {lost[0]}, which it needs, is left out" if lost else None
+        if not (problem or kept[case["history"]]):
+            problem = "no turn of its history is left"
+        try:
+            check_requests([{**case, "history": [], "required": [], "stale": []}], count, "")
+        except CaseError as error:
+            problem = problem or error.problem
         if problem:
-            lose("question left out", case["id"], problem)
+            losses.append({"what": "question left out", "where": case["id"], "detail": problem})
         else:
             left.append(case)
     return kept, left, losses
-
-
-def question_problem(case, count):
-    """Why no request can hold the instructions and the question of a case, or None."""
-    try:
-        check_requests([{**case, "history": [], "required": [], "stale": []}], count, "")
-    except CaseError as error:
-        return error.problem
 
 
 def check_some(cases, losses, path):
@@ -89,16 +82,13 @@ def check_some(cases, losses, path):
 def tell(cases, losses, masked):
     """What came in and what did not, on standard error."""
     facts = sum(len(case["required"]) for case in cases)
-    print(f"{len(cases)} cases with {facts} facts to find", file=sys.stderr)
-    for kind, number in Counter(case["kind"] for case in cases).items():
-        print(f"  {number} {one_line(kind)}", file=sys.stderr)
+    lines = [f"{len(cases)} cases with {facts} facts to find"]
+    lines += [f"  {number} {kind}" for kind, number in Counter(case["kind"] for case in cases).items()]
     for what, number in Counter(loss["what"] for loss in losses).items():
-        print(f"{number} times {what}:", file=sys.stderr)
-        for loss in losses:
-            if loss["what"] == what:
-                print(f"  {one_line(loss['where'])}: {one_line(loss['detail'], 300)}", file=sys.stderr)
-    for what, number in masked.items():
-        print(f"masked: {number} different {what}", file=sys.stderr)
+        lines.append(f"{number} times {what}:")
+        lines += [f"  {loss['where']}: {one_line(loss['detail'], 300)}" for loss in losses if loss["what"] == what]
+    for line in lines + [f"masked: {number} different {what}" for what, number in masked.items()]:
+        print(one_line(line), file=sys.stderr)
 
 
 def main(argv=None):
@@ -107,40 +97,38 @@ def main(argv=None):
     parser.add_argument("file", type=Path, help="the file as its authors publish it; of a chat, JSON lines or a list")
     parser.add_argument(
         "--budget", type=int, default=4096, metavar="N", help="input tokens a case (default %(default)s)")
-    parser.add_argument("--question", choices=("last", "all"), default="last",
+    parser.add_argument("--question",
+                        choices=("last", "all"),
+                        default="last",
                         help="which user messages of a chat become cases (default %(default)s); all of a long "
                         "conversation make a large set, since each has its history")
     parser.add_argument(
         "--mask", action="store_true", help="replace addresses and key-shaped strings by numbered marks")
     parser.add_argument(
-        "--utterances", type=int, default=2, metavar="N", help="LoCoMo's utterances a turn (default %(default)s)")
-    parser.add_argument(
         "--tokenizer", type=Path, default=MANIFEST, metavar="MANIFEST", help="count for the model of another manifest")
     args = parser.parse_args(argv)
-    if args.budget < 1 or args.utterances < 1:
-        raise InputError("--budget and --utterances: a number from 1 on is wanted")
-    value, unread = read_log(args.file) if args.format == "chat" else (read_json(args.file), [])
+    if args.budget < 1:
+        raise InputError(f"--budget {args.budget}: give a number from 1")
+    value, losses = read_log(args.file) if args.format == "chat" else (read_json(args.file), [])
     masked = {}
     if args.mask:  # before anything is cut or compared, so that a fact and its turn change alike
         value, masked = mask_values(value)
     if args.format == "chat":
-        histories, cases, losses = import_chat(value, every=args.question == "all")
-    elif args.format == "longmemeval":
-        histories, cases, losses = import_longmemeval(value, args.file)
+        histories, cases, lost = import_chat(value, every=args.question == "all")
     else:
-        histories, cases, losses = import_locomo(value, args.file, args.utterances)
-    losses = unread + losses
+        histories, cases, lost = (import_locomo if args.format == "locomo" else import_longmemeval)(value, args.file)
+    losses += lost
     check_some(cases, losses, args.file)
     made = case_set(histories, cases, args.budget)
     if args.format != "chat":  # a chat log has no facts yet; workbench.label_cases checks the set that it writes
         check_set(made, args.file)
     unchecked = None
     try:
-        histories, cases, unfit = that_fit(made["histories"], made["cases"], counter(args.tokenizer))
-        losses += unfit
+        histories, cases, lost = that_fit(made["histories"], made["cases"], counter(args.tokenizer))
+        losses += lost
         check_some(cases, losses, args.file)
     except TokenizerError as error:
-        unchecked = f"control tokens and long questions, which evaluate.py refuses, were not looked for: {error}"
+        unchecked = f"{UNCHECKED}: {error}"
     sys.stdout.write(dump(case_set(histories, cases, args.budget)))
     tell(cases, losses, masked)
     if unchecked:

@@ -21,8 +21,8 @@ INSTRUCTIONS = "Two people talk over many months. Answer the question from their
 LABEL = re.compile(r"D:?(\d+):(\d+)")  # as in D8:6, and in the malformed D:11:26, D30:05 and "D8:6; D9:17"
 
 
-def import_locomo(value, where, size=2):
-    """(histories, cases without a budget, losses) of the parsed file; `size` utterances make a turn.
+def import_locomo(value, where):
+    """(histories, cases without a budget, losses) of the parsed file.
 
     losses  {"what", "where", "detail"} for each thing that was repaired or could not be imported
     The first half of the conversations is the development split, the rest is held out.
@@ -35,57 +35,48 @@ def import_locomo(value, where, size=2):
         name = sample["sample_id"]
         if name in histories:
             raise InputError(f"{where}: the conversation {name!r} stands twice in this LoCoMo; remove one")
-        histories[name], utterances = read_turns(sample["conversation"], size, f"{where}: conversation {name!r}")
+        histories[name], utterances = read_turns(sample["conversation"], f"{where}: conversation {name!r}")
         split = "dev" if number < len(value) // 2 else "held_out"
         for place, question in enumerate(sample["qa"]):
-            case, lost = read_question(question, f"{name}-{place}", utterances)
-            losses += lost
-            if case:
-                cases.append({**case, "split": split, "history": name})
+            case = f"{name}-{place}"
+            if facts := find_evidence(question["evidence"], case, utterances, losses):
+                kind = CATEGORIES.get(question["category"], f"category {question['category']}")
+                cases.append({"id": case, "kind": kind, "instructions": INSTRUCTIONS, "current": question["question"],
+                              "required": facts, "stale": [], "split": split, "history": name})
     return histories, cases, losses
 
 
-def read_turns(conversation, size, where):
-    """(turns, utterances) of a conversation; utterances: dialogue id -> (turn id, the text as it stands there)."""
+def read_turns(conversation, where):
+    """(turns, utterances) of a conversation; utterances: dialogue id -> the fact that it is."""
     turns, utterances = [], {}
-    sessions = sorted(int(key[8:]) for key in conversation if re.fullmatch(r"session_[0-9]+", key))
-    for session in sessions:
+    for session in sorted(int(key[8:]) for key in conversation if re.fullmatch(r"session_[0-9]+", key)):
         said, date = (conversation.get(f"session_{session}{end}") for end in ("", "_date_time"))
         if not isinstance(said, list) or not isinstance(date, str):
             raise InputError(f"{where}: session {session} has no utterances or no date; use LoCoMo's file unchanged")
-        for start in range(0, len(said), size):
-            pair = said[start : start + size]
-            lines = [show(utterance) for utterance in pair]
-            first, *rest = [utterance["dia_id"] for utterance in pair]
-            name = first + "".join("-" + other.split(":")[1] for other in rest[-1:])
-            utterances.update({utterance["dia_id"]: (name, line.strip()) for utterance, line in zip(pair, lines)})
+        for pair in (said[start : start + 2] for start in range(0, len(said), 2)):
+            name = pair[0]["dia_id"] + "".join("-" + other["dia_id"].split(":")[1] for other in pair[1:])
+            lines = []
+            for utterance in pair:
+                caption = utterance.get("blip_caption")  # of a picture that came with it
+                picture = f" [picture: {caption}]" if caption else ""
+                lines.append(f"{utterance['speaker']}: {utterance['text']}{picture}")
+                utterances[utterance["dia_id"]] = {"turn": name, "text": lines[-1].strip()}
             turns.append({"id": name, "session": str(session), "date": date, "user": f"[{date}] {lines[0]}",
                           "assistant": "\n".join(lines[1:])})
     return turns, utterances
 
 
-def show(utterance):
-    """An utterance as it stands in a turn: who, what, and the caption of a picture that came with it."""
-    caption = utterance.get("blip_caption")
-    return f"{utterance['speaker']}: {utterance['text']}" + (f" [picture: {caption}]" if caption else "")
-
-
-def read_question(question, name, utterances):
-    """(the case without split and history, losses), or (None, losses) for a question with nothing to find."""
-    labels, losses = [], []
-    for label in question["evidence"]:
-        if label in utterances:
-            labels.append(label)
-            continue
-        repaired = [f"D{int(session)}:{int(place)}" for session, place in LABEL.findall(label)]
-        known = [known_label for known_label in repaired if known_label in utterances]
-        labels += known
-        what = "label repaired" if known and known == repaired else "label left out"
-        losses.append({"what": what, "where": name, "detail": f"{label!r} read as {', '.join(known) or 'nothing'}"})
-    if not labels:
-        losses.append({"what": "question left out", "where": name, "detail": "it has no evidence to find"})
-        return None, losses
-    category = CATEGORIES.get(question["category"], f"category {question['category']}")
-    facts = [{"turn": turn, "text": text} for turn, text in dict.fromkeys(utterances[label] for label in labels)]
-    return {"id": name, "kind": category, "instructions": INSTRUCTIONS, "current": question["question"],
-            "required": facts, "stale": []}, losses
+def find_evidence(evidence, case, utterances, losses):
+    """The facts that the labels of a question name; what is repaired or left out goes to `losses`."""
+    facts = []
+    for label in evidence:
+        ids = [label]
+        if label not in utterances:
+            repaired = [f"D{int(session)}:{int(place)}" for session, place in LABEL.findall(label)]
+            ids = [name for name in repaired if name in utterances]
+            what = "label repaired" if ids and ids == repaired else "label left out"
+            losses.append({"what": what, "where": case, "detail": f"{label!r} read as {', '.join(ids) or 'nothing'}"})
+        facts += [utterances[name] for name in ids if utterances[name] not in facts]
+    if not facts:
+        losses.append({"what": "question left out", "where": case, "detail": "it has no evidence to find"})
+    return facts

@@ -28,16 +28,23 @@ def import_longmemeval(value, where):
     if problem:
         raise InputError(f"{where}: not as LongMemEval writes it: {problem}; use its file unchanged")
     histories, cases, losses, late = {}, [], [], []
+
+    def lose(what, place, detail):
+        losses.append({"what": what, "where": place, "detail": detail})
+
     for number, question in enumerate(value):
-        name, kind = question["question_id"], question["question_type"]
+        name, kind, dates = question["question_id"], question["question_type"], question["haystack_dates"]
         if name in histories:
             raise InputError(f"{where}: the question {name!r} stands twice; remove one")
-        if len(question["haystack_dates"]) != len(question["haystack_sessions"]):
+        if len(dates) != len(question["haystack_sessions"]):
             raise InputError(f"{where}: question {name!r}: not a date for each session; use the file unchanged")
-        sessions, moved = in_order(question["haystack_dates"], question["haystack_sessions"], name, losses)
-        late += [moved] if moved else []
-        histories[name], facts, lost = read_history(sessions, name)
-        losses += lost
+        sessions = list(zip(range(1, len(dates) + 1), dates, question["haystack_sessions"]))
+        if unread := [date for date in dates if not DATE.fullmatch(date)]:
+            lose("order of the file kept", name, f"the date {unread[0]!r} is not read")
+        else:
+            late.append(sum(date < max(dates[:place]) for place, date in enumerate(dates) if place))
+            sessions.sort(key=lambda session: session[1])
+        histories[name], facts = read_history(sessions, name, lose)
         if name.endswith("_abs") or kind.endswith("_abs"):
             kind = "abstention"
         if facts:
@@ -45,34 +52,28 @@ def import_longmemeval(value, where):
                           "instructions": INSTRUCTIONS, "history": name, "required": facts, "stale": [],
                           "current": f"[{question['question_date']}] {question['question']}"})
         else:
-            what = "abstention left out" if kind == "abstention" else "question left out"
-            losses.append({"what": what, "where": name, "detail": "no message is marked as holding the answer"})
-    if late:
-        detail = f"{sum(late)} sessions of {len(late)} of the {len(value)} questions stood behind a later one"
-        losses.append({"what": "sessions put in the order of their dates", "where": str(where), "detail": detail})
+            lose("abstention left out" if kind == "abstention" else "question left out", name,
+                 "no message is marked as holding the answer")
+    if any(late):
+        lose("sessions put in the order of their dates", str(where), f"{sum(late)} sessions of "
+             f"{sum(map(bool, late))} of the {len(value)} questions stood behind a later one")
     return histories, cases, losses
 
 
-def in_order(dates, sessions, name, losses):
-    """([(number in the file, date, session)] by date, equal dates as they stand; how many stood behind a later one)."""
-    sessions = list(zip(range(1, len(dates) + 1), dates, sessions))
-    if not all(map(DATE.fullmatch, dates)):
-        unread = next(date for date in dates if not DATE.fullmatch(date))
-        losses.append({"what": "order of the file kept", "where": name, "detail": f"the date {unread!r} is not read"})
-        return sessions, 0
-    late = sum(date < max(dates[:number]) for number, date in enumerate(dates) if number)
-    return sorted(sessions, key=lambda session: session[1]), late
-
-
-def read_history(sessions, name):
-    """(turns, facts, losses) of a question's sessions, numbered as in the file."""
-    turns, facts, losses = [], [], []
+def read_history(sessions, name, lose):
+    """(turns, facts) of a question's sessions [(number in the file, date, messages)]."""
+    turns, facts = [], []
     for number, date, session in sessions:
-        for place, pair in enumerate(pairs(session), 1):
-            turn = f"S{number}:{place}"
-            if pair[0]["role"] not in ("user", "assistant"):
-                role = pair[0]["role"]
-                losses.append({"what": "message left out", "where": f"{name} {turn}", "detail": f"role {role!r}"})
+        pairs = []  # a user's message and the reply to it; either may stand alone
+        for message in session:
+            if message["role"] == "assistant" and pairs and [said["role"] for said in pairs[-1]] == ["user"]:
+                pairs[-1].append(message)
+            else:
+                pairs.append([message])
+        for place, pair in enumerate(pairs, 1):
+            turn, role = f"S{number}:{place}", pair[0]["role"]
+            if role not in ("user", "assistant"):
+                lose("message left out", f"{name} {turn}", f"role {role!r}")
                 continue
             said = {message["role"]: message["content"].strip() for message in pair}
             turns.append(
@@ -81,15 +82,4 @@ def read_history(sessions, name):
             marked = [message["role"] for message in pair if message.get("has_answer")]
             texts = dict.fromkeys(said[role][:EXCERPT].strip() for role in marked)
             facts += [{"turn": turn, "text": text} for text in texts if text]
-    return turns, facts, losses
-
-
-def pairs(session):
-    """The messages of a session in twos: a user's and the reply to it; either may stand alone."""
-    found = []
-    for message in session:
-        if message["role"] == "assistant" and found and [one["role"] for one in found[-1]] == ["user"]:
-            found[-1].append(message)
-        else:
-            found.append([message])
-    return found
+    return turns, facts
