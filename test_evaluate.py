@@ -14,40 +14,15 @@ from copy import deepcopy
 from pathlib import Path
 
 import strategies
+from base.tests.made import needs_tokenizer
 from evaluate import CASES, ROOT, grade, load_cases, main, run, summarize
 from selection.cases import CaseError
+from selection.tests.made import case_of, count_words
 from strategies import STRATEGIES, escape
 
 from base.command import InputError
 
 RECORDED = ROOT / "evaluation-result.json"
-
-
-def prepared():
-    """Whether the pinned tokenizer can be loaded here."""
-    from tokenizer import counter
-
-    try:
-        counter()
-    except InputError:
-        return False
-    return True
-
-
-needs_tokenizer = unittest.skipUnless(prepared(), "the tokenizer is not prepared: run python prepare.py")
-
-
-def case_of(*turns, current="What is it?", required=("x",), stale=(), room=200):
-    """A case with (user, assistant) turns and `room` tokens for input."""
-    return {"id": "made-up", "split": "dev", "kind": "made up", "instructions": "Be brief.", "current": current,
-            "history": [{"user": user, "assistant": assistant} for user, assistant in turns],
-            "budget": {"context_limit": room + 30, "max_new_tokens": 20, "margin": 10}, "required": list(required),
-            "stale": list(stale)}
-
-
-def count_words(messages, tools=None):
-    """A stand-in for the counter: a token a word."""
-    return sum(len(message["content"].split()) for message in messages)
 
 
 def recorded_row(strategy, case):
@@ -184,8 +159,6 @@ class Grader(unittest.TestCase):
 
     def test_a_fact_of_a_turn_is_found_by_its_words_alone(self):  # selection/tests/test_facts.py has the whole rule
         case = case_of(("yes", "no"), ("yes", "no"), required=[{"turn": "t1", "text": "yes"}])
-        for turn, name in zip(case["history"], ("t1", "t2")):
-            turn["id"] = name
         request = ("yes", "What is it?")
         self.assertEqual(grade(case, self.request(*request, turns=[1]))["missing"], [{"turn": "t1", "text": "yes"}])
         self.assertEqual(grade(case, self.request(*request, turns=[0]))["required_found"], 1)

@@ -1,6 +1,9 @@
-"""JSON values with something broken in them, for tests of readers."""
+"""JSON values with something broken in them, for tests of readers; tests that need the pinned tokenizer."""
 
 import copy
+import unittest
+
+from base.command import InputError
 
 ODD = [None, 0, True, "", [], {}, "x", [1], {"a": 1}, 1.5, "\ud800", " ", [{"type": "text", "text": "q"}]]
 
@@ -28,3 +31,17 @@ def broken(value, rng):
         else:
             owner[last] = copy.deepcopy(rng.choice(ODD))
     return value
+
+
+def prepared():
+    """Whether the pinned tokenizer can be loaded here."""
+    from tokenizer import counter
+
+    try:
+        counter()
+    except InputError:
+        return False
+    return True
+
+
+needs_tokenizer = unittest.skipUnless(prepared(), "the tokenizer is not prepared: run python prepare.py")

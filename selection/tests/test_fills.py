@@ -3,8 +3,8 @@
 import random
 import unittest
 
+from base.tests.made import needs_tokenizer
 from strategies import available
-from test_evaluate import needs_tokenizer
 
 from selection.fills import fill_messages, joined, text_and_date, units
 from selection.tests.made import Adding, case, count

@@ -9,8 +9,8 @@ import tempfile
 import unittest
 from pathlib import Path
 
+from base.tests.made import needs_tokenizer
 from evaluate import CASES, ROOT, grade, main, run
-from test_evaluate import needs_tokenizer
 
 from base.command import InputError
 from selection.explain import explain

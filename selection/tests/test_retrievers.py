@@ -4,8 +4,8 @@ import unittest
 from unittest import mock
 
 import evaluate
+from base.tests.made import needs_tokenizer
 from modelkit.retrieval import cosine, embed
-from test_evaluate import needs_tokenizer
 
 from selection import retrievers
 from selection.explain import explain

@@ -15,8 +15,8 @@ from pathlib import Path
 from threading import Thread
 from unittest import mock
 
+from base.tests.made import needs_tokenizer
 from evaluate import ROOT, grade, main, run
-from test_evaluate import needs_tokenizer
 from tokenizer import counter
 
 from base.command import InputError

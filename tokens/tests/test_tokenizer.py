@@ -10,7 +10,7 @@ from pathlib import Path
 from unittest import mock
 
 import tokenizer
-from test_evaluate import needs_tokenizer
+from base.tests.made import needs_tokenizer
 from tokenizer import Counter, CountError, TokenizerError, counter, load_counter
 from tokenizers import Tokenizer, models, pre_tokenizers
 

@@ -8,10 +8,10 @@ import unittest
 from functools import lru_cache
 from unittest import mock
 
+from base.tests.made import needs_tokenizer
 from compaction.sessions.log import read_events
 from selection.cases import check_set
 from strategies import STRATEGIES
-from test_evaluate import needs_tokenizer
 
 from base.command import status_of
 from workbench import bench
