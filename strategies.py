@@ -84,9 +84,9 @@ def per_history(build):
     def shared(history, *more):
         ends = (history[0], history[-1]) if history else ()
         key = (id(history), *more)
-        found = kept.get(key)
-        if found and found[0] is history and found[1] == len(history) and all(map(_same, found[2], ends)):
-            return found[3]
+        known = kept.get(key)
+        if known and known[0] is history and known[1:3] == (len(history), ends):
+            return known[3]
         kept.pop(key, None)
         while len(kept) >= 16:
             del kept[next(iter(kept))]  # the oldest; it holds its history, so that no other can have its id
@@ -97,14 +97,7 @@ def per_history(build):
     return shared
 
 
-def _same(one, other):
-    return one is other
-
-
-@per_history
-def known_costs(history, part):
-    """Turn number -> tokens that it adds to any request; filled by turn_costs as turns are asked for."""
-    return {}
+known_costs = per_history(lambda history, part: {})  # turn number -> tokens that it adds; filled by turn_costs
 
 
 def turn_costs(case, count, numbers):
@@ -169,15 +162,15 @@ def note_lines(history, cues):
     note_lines([{"user": "Hi. We must\\nship <1 MB.", "assistant": ""}], CUES) ->
     [["- [turn 1, user] We must\\nship &lt;1 MB."]]: text inside a note can look like another note's line
     """
-    found = []
+    by_turn = []
     for number, turn in enumerate(history, 1):
         lines = {}  # a dict keeps the order that a set would lose
         for message in turn_messages(turn):
             for sentence in re.split(r"(?<=[.!?])\s+", (message.get("content") or "").strip()):
                 if cues.search(sentence):
                     lines[f"- [turn {number}, {message['role']}] {escape(sentence)}"] = True
-        found.append(list(lines))
-    return found
+        by_turn.append(list(lines))
+    return by_turn
 
 
 def by_shared_words(case):

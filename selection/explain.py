@@ -25,7 +25,7 @@ def explain(path, case_id, names, grade, budgets=None, manifest=None):
     """
     cases = [case for case in load_cases(path) if case["id"] == case_id]
     refuse(not cases and "no such case in the set", path, case_id, "name one by its id")
-    table, count = selector_table(names), counter(manifest or MANIFEST)
+    selectors, count = selector_table(names), counter(manifest or MANIFEST)
     check_rendered(cases, count, path)
     lines, failed = [], False
     for budget in budgets or (None,):
@@ -33,7 +33,7 @@ def explain(path, case_id, names, grade, budgets=None, manifest=None):
         check_requests([case], count, path)
         costs = turn_costs(case, count)
         lines += about_case(case, costs, count)
-        for name, select in table.items():
+        for name, select in selectors.items():
             selected, problem = run_one(name, select, case, count, {})
             if problem is None:
                 row = grade(case, selected)

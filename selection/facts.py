@@ -78,8 +78,8 @@ def notes_sent(case, selected):
     if content == render(case, [], [line for _, line in kept])[-1]["content"]:
         return kept
     block = BLOCK.fullmatch(content.rpartition(case["current"])[0])
-    whole = [(number, line) for number, line in every if block and f"\n{line}\n" in f"\n{block[1]}\n"]
-    return [note for note in whole if not any(note[1] in line for _, line in whole if line != note[1])]
+    standing = [(number, line) for number, line in every if block and f"\n{line}\n" in f"\n{block[1]}\n"]
+    return [note for note in standing if not any(note[1] in line for _, line in standing if line != note[1])]
 
 
 def note_text(line):

@@ -35,15 +35,12 @@ PATIENCE = "5s"  # for a cluster's scheduler to answer
 
 
 def selector_table(names):
-    """Name -> function for names of STRATEGIES, of modelkit's selectors, and FILE.py:NAME; InputError otherwise."""
-    table = {}
-    for name in names:
-        if name in table:
-            raise InputError(f"--strategies: {name} stands twice; name it once")
-        table[name] = find_selector(name)
-    if not table:
-        raise InputError("--strategies: names no strategy; a run over nothing shows nothing")
-    return table
+    """Name -> function for names of STRATEGIES, of this room's SELECTORS, and FILE.py:NAME; InputError otherwise."""
+    twice = [name for number, name in enumerate(names) if name in names[:number]]
+    if twice or not names:
+        nothing = "names no strategy; a run over nothing shows nothing"
+        raise InputError(f"--strategies: {f'{twice[0]} stands twice; name it once' if twice else nothing}")
+    return {name: find_selector(name) for name in names}
 
 
 def find_selector(name):
@@ -187,7 +184,7 @@ def cluster(address):
 
 def run_group(cases, names, path, grade, budgets, manifest, checked, show=False):
     """Run cases in this process -> {case id: {(budget, name): row}}."""
-    table, count, snapshots = selector_table(names), counter(manifest), {}
+    selectors, count, snapshots = selector_table(names), counter(manifest), {}
     gc.freeze()  # what is loaded lives to the end; walking it again and again took a sixth of a long run
     for budget in budgets:
         check_requests([with_input(case, budget) for case in cases], count, path)
@@ -196,7 +193,7 @@ def run_group(cases, names, path, grade, budgets, manifest, checked, show=False)
     for case in progress(cases, desc="cases") if show else cases:
         rows = graded[case["id"]] = {}
         for budget in budgets:
-            for name, select in table.items():
+            for name, select in selectors.items():
                 asked = with_input(case, budget)
                 try:
                     selected, problem = run_one(name, select, asked, count, snapshots)
