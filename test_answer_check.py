@@ -185,6 +185,15 @@ class Refusals(unittest.TestCase):
         self.refused(lambda d: d["cases"]["held-latest"].update(must=["(a+)+"]), "refused", keys=True)
         self.refused(lambda d: d["cases"]["held-latest"].update(extra=[]), "exactly the lists", keys=True)
 
+    def test_what_a_file_says_steers_the_terminal(self):
+        data = copy.deepcopy(RECORDING)
+        data["answers"]["recent"]["held-latest"][0] = {"seed": 1, "incomplete": "\x1b[2J\u202e"}
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "changed.json"
+            path.write_text(json.dumps(data), encoding="utf-8")
+            status, _, err = run("--recording", str(path))
+        self.assertEqual((status, "recent \\x1b[2J\\u202e 1" in err, "\x1b" in err), (0, True, False))
+
     def test_a_file_that_is_missing_is_status_2_and_one_line(self):
         status, out, err = run("--recording", "nowhere.json")
         self.assertEqual((status, out, err.count("\n")), (2, "", 1))

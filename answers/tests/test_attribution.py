@@ -111,6 +111,8 @@ class Attribution(unittest.TestCase):
             other["recorded"]["requests"][strategy]["held-buried"]["messages_sha256"] = "0" * 64
             with self.subTest(strategy), self.assertRaisesRegex(NotComparable, f"{strategy}/held-buried is not what"):
                 attribute(other)
+        other = {**REPORT, "strategies_sha256": "0" * 64}  # of rules by which no request can be made again
+        self.assertEqual(attribute(recording, other)["same_requests_by"], attribution.SAME_TOKENS)
         del recording["recorded"]["requests"]["notes"]
         self.assertEqual(attribute(recording)["same_requests_by"], attribution.SAME_TOKENS)
 

@@ -158,7 +158,7 @@ class Human(unittest.TestCase):
         return found, shown.getvalue()
 
     def test_a_letter_is_a_verdict_and_nothing_else_is(self):
-        for typed, verdict in {"s\n": "supported", "A\n": "absent", "maybe\n?\nc\n": "contradicted", "\n": None}.items():
+        for typed, verdict in {"s\n": "supported", "A\n": "absent", "mm\n?\nc\n": "contradicted", "\n": None}.items():
             with self.subTest(typed):
                 self.assertEqual(self.ask(typed)[0], verdict)
         self.assertRegex(str(self.ask("maybe\n")[0]), "standard input ended")
@@ -167,6 +167,13 @@ class Human(unittest.TestCase):
         shown = self.ask("s\n")[1]
         self.assertIn("It \\x1b[2J\\u202eis\nso.", shown)
         self.assertIn("Right answer: No.", shown)
+
+    def test_a_record_is_shown_again_for_each_question_about_it(self):
+        with mock.patch("sys.stdin", io.StringIO("s\na\nc\n")), redirect_stderr(io.StringIO()) as shown:
+            judge = find_judge("human")
+            for context in ("first", "first", "second"):
+                judge(QUESTION | {"context": context})
+        self.assertEqual([shown.getvalue().count(text) for text in ("first", "second", "May it push?")], [1, 1, 3])
 
     def test_what_a_person_said_is_lost(self):
         with self.assertRaisesRegex(InputError, "give --verdicts FILE"):

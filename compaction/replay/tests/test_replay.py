@@ -79,7 +79,8 @@ class Pairs(unittest.TestCase):
         self.assertEqual(set(row(*ALL, agent=free)["pairs"].values()), {"unknown"})
 
     def test_a_context_above_the_window_is_asked_or_counts_as_lost_or_kept(self):
-        found = replay(small_fixture(), context(*ALL) | {"failed": True}, lambda *_: 1 / 0, None, count_words, 30)
+        found = replay(small_fixture(), context(*ALL) | {"failed": True}, AGENT, None, count_words, 10_000)
+        self.assertEqual((found["reference"], found["compacted_run"]["answers"]), ("run", []))
         self.assertEqual(set(found["pairs"].values()), {"unknown"})
         summary = summarize([found])
         self.assertEqual((summary["failed"], summary["conversations"]["unknown"], summary["calls_differ"]), (1, 1, 0))
