@@ -29,7 +29,7 @@ def survey_section(name, report):
         level = report["budgets"][str(budget)]
         note = f"Of {report['user_turns']} user turns {level['fit_whole']} fit whole, {level['never_fit']} never fit."
         parts.append(table(f"At {budget:,} input tokens", head, rows, note=note))
-    notes = [f"{report['conversations']} conversations. Cached: the front of a request that is, token by token, the front "
+    notes = [f"{report['conversations']} conversations. Cached: the front of a request that is, token by token, that "
              f"of the one before it, of at least {report['least']} tokens in blocks of {report['block']}."]
     notes += [f"{number} times {what}." for what, number in report["left_out"].items()]
     return section("survey", name, parts, fields(report, SURVEY), None, notes)

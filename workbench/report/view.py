@@ -8,9 +8,8 @@ Marks are shapes and words, so that nothing depends on colour. Turns are counted
 
 from collections import Counter
 
-from base.result_files import fact_name, graded, levels
-
 from base.command import InputError
+from base.result_files import fact_name, graded, levels
 from workbench.compare import changes_of, decide, place_of
 from workbench.report.chart import chart
 
@@ -229,9 +228,10 @@ def comparison_section(name, result):
 def check_decision(name, result):
     """InputError for a comparison whose decision does not follow from its own changes: it was edited or merged."""
     decision, blocking, _ = decide(result["results"], result["allowed"])
-    if blocking != result["blocking"] or decision != result["decision"]:
-        raise InputError(f"{name}: the decision does not follow from its changes; it was edited or merged: run "
-                         "workbench.compare again")
+    counted = all(row["paired"]["facts"][kind] == len(row[kind])
+                  for row in result["results"] for kind in ("lost", "gained"))
+    if not counted or (blocking, decision) != (result["blocking"], result["decision"]):
+        raise InputError(f"{name}: the decision does not follow from its changes: edited or merged? compare again")
 
 
 def change_entry(item):
