@@ -26,6 +26,7 @@ from tokens.token_sum import TokenSum
 from tokens.trial import tried
 
 COUNT_SCOPE = "chat template with generation prefix; tokenizer files only, no inference"
+FEW = 16  # texts for which waking the threads of a batch takes longer than the tokens
 MANY = 25  # requests counted whole before a run is told what that costs
 
 
@@ -86,6 +87,8 @@ class Counter:
     def lengths(self, texts):
         """The number of tokens of each text, nothing added."""
         try:
+            if len(texts) < FEW:
+                return [len(self._tokenizer.encode(text, add_special_tokens=False)) for text in texts]
             return [len(found) for found in self._tokenizer.encode_batch_fast(texts, add_special_tokens=False)]
         except (TypeError, UnicodeEncodeError) as error:
             raise CountError(f"a text that cannot be tokenised: {error}; give valid Unicode text") from None

