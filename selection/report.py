@@ -65,7 +65,8 @@ def complaints(report):
                     kind = (re.sub(r"\d+", "0", problem.partition(":")[0]), place and place[0])
                     kinds.setdefault(kind, []).append((row["case"], problem))
             for (case, problem), *others in kinds.values():
-                yield f"{name}{at}, case {case!r}{f' and {len(others)} more' if others else ''}: {problem}"
+                where = f"{len(others) + 1} cases, first {case!r}" if others else f"case {case!r}"
+                yield f"{name}{at}, {where}: {problem}"
 
 
 def failed_cases(report):
@@ -99,4 +100,4 @@ def remarks(cases, names):
     unread = [case for case in cases if not re.search("[a-z0-9]", case["current"].lower())]
     if unread and (blind := [name for name in WORD_RULES if name in names]):
         yield (f"{len(unread)} of {len(cases)} questions have no word that {', '.join(blind)} can read (a-z, 0-9, "
-               "English cues); bm25 and near read other scripts")
+               "English cues); bm25, near and near-messages read other scripts")
