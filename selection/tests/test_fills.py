@@ -113,7 +113,7 @@ def random_case(rng, counter):
     for number in range(rng.randrange(7)):
         session = rng.randrange(3)
         turn = {"user": f"[day {session}] " * rng.randrange(2) + random_text(rng) + "u", "session": str(session),
-                "assistant": rng.choice(["", random_text(rng)]), "date": f"day {session}"}
+                "assistant": rng.choice(["", "  ", random_text(rng)]), "date": f"day {session}"}
         if rng.random() < 0.3:
             turn["messages"] = [CALL, {"role": "tool", "tool_call_id": "c", "content": random_text(rng)}]
         turns.append(turn)
