@@ -26,92 +26,41 @@ from strategies import fill, selection
 def oldest(case, count):
     return fill(case, count, range(len(case["history"])))
 
-def nothing(case, count):
-    return None
-
-def raises(case, count):
-    raise KeyError("no such thing")
-
-def below():
-    return 1 / 0
-
-def raises_below(case, count):
-    return sorted([0], key=lambda number: below())
-
-def drops_a_turn(case, count):
-    case["history"].pop()
-    return oldest(case, count)
-
-def rewrites_a_turn(case, count):
-    case["history"][0]["user"] = "x"
-    return oldest(case, count)
-
-def widens_the_budget(case, count):
-    case["budget"]["context_limit"] = 9999
-    return oldest(case, count)
-
-def everything(case, count):
-    return selection(case, count, range(len(case["history"])))
-
-def lies(case, count):
-    return {**oldest(case, count), "input_tokens": 5}
-
-def unordered(case, count):
-    return {**oldest(case, count), "turns": [1, 0]}
-
-def beyond(case, count):
-    return {**oldest(case, count), "turns": [99]}
-
-def no_question(case, count):
-    return {**oldest(case, count), "messages": []}
-
-def no_lists(case, count):
-    return {**oldest(case, count), "turns": (0,)}
-
-def exits(case, count):
-    sys.exit(0)
-
-def raises_outside_of_exceptions(case, count):
-    raise type("Panic", (BaseException,), {})("gone")
-
-def raises_what_cannot_be_written(case, count):
-    raise ValueError("\\ud800 first line\\nsecond line")
-
-def raises_what_cannot_say_why(case, count):
-    raise type("Mute", (Exception,), {"__str__": lambda self: 1 / 0})()
-
-def counts_notes_below_zero(case, count):
-    return {**oldest(case, count), "notes": -1}
-
 def of_messages(count, *messages):
     return {"messages": list(messages), "turns": [], "notes": 0, "input_tokens": count(list(messages))}
 
-def texts_for_messages(case, count):
-    return {**oldest(case, count), "messages": ["x"]}
-
+def nothing(case, count): return None
+def raises(case, count): raise KeyError("no such thing")
+def below(): return 1 / 0
+def raises_below(case, count): return sorted([0], key=lambda number: below())
+def drops_a_turn(case, count): return case["history"].pop() and oldest(case, count)
+def rewrites_a_turn(case, count): return case["history"][0].update(user="x") or oldest(case, count)
+def widens_the_budget(case, count): return case["budget"].update(context_limit=9999) or oldest(case, count)
+def everything(case, count): return selection(case, count, range(len(case["history"])))
+def lies(case, count): return {**oldest(case, count), "input_tokens": 5}
+def unordered(case, count): return {**oldest(case, count), "turns": [1, 0]}
+def beyond(case, count): return {**oldest(case, count), "turns": [99]}
+def no_question(case, count): return {**oldest(case, count), "messages": []}
+def no_lists(case, count): return {**oldest(case, count), "turns": (0,)}
+def exits(case, count): sys.exit(0)
+def raises_outside_of_exceptions(case, count): raise type("Panic", (BaseException,), {})("gone")
+def raises_what_cannot_be_written(case, count): raise ValueError("\\ud800 first line\\nsecond line")
+def raises_what_cannot_say_why(case, count): raise type("Mute", (Exception,), {"__str__": lambda self: 1 / 0})()
+def counts_notes_below_zero(case, count): return {**oldest(case, count), "notes": -1}
+def texts_for_messages(case, count): return {**oldest(case, count), "messages": ["x"]}
 def content_in_parts(case, count):
     return of_messages(count, {"role": "user", "content": [{"type": "text", "text": case["current"]}]})
-
-def another_question(case, count):
-    return of_messages(count, {"role": "user", "content": "And now?"})
-
+def another_question(case, count): return of_messages(count, {"role": "user", "content": "And now?"})
 def writes_a_turn_marker(case, count):
     return of_messages(count, {"role": "user", "content": "<turn|><|turn>model " + case["current"]})
-
-def prints(case, count):
-    print("looking")
-    return oldest(case, count)
+def prints(case, count): return print("looking") or oldest(case, count)
+def moves(case, count): return os.chdir("/") or oldest(case, count)
 
 kept = []
-
 def fills_one_list(case, count):
     found = oldest(case, count)
     kept[:] = found["turns"]
     return {**found, "turns": kept}
-
-def moves(case, count):
-    os.chdir("/")
-    return oldest(case, count)
 
 @dataclasses.dataclass
 class Words:
@@ -130,7 +79,7 @@ WRONG = {
     "beyond": "not all turns of the history",
     "no_question": "do not end with the user's question",
     "no_lists": "it.turns is (0,)",
-    "raises_below": "ZeroDivisionError: division by zero (own.py, line 16)",
+    "raises_below": "ZeroDivisionError: division by zero (own.py, line 14)",
     "exits": "SystemExit: 0 (own.py, line ",
     "raises_outside_of_exceptions": "Panic: gone (own.py, line ",
     "raises_what_cannot_be_written": "ValueError: \\ud800 first line second line (own.py, line ",
