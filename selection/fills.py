@@ -159,7 +159,7 @@ class NeighbourCosts:
         dated = is_dated(self._every, before, number)
         if self._every[number].opens or before is None or self._every[before].opens:
             keys = [(None, number, dated)]
-        elif any(not one["content"].strip() and is_reply(one) for one in self._every[before].messages):
+        elif any(is_reply(message) and not message["content"].strip() for message in self._every[before].messages):
             return None  # a blank reply does not part what stands on both its sides
         else:
             keys = [(before, number, dated), (None, before, False)]

@@ -74,11 +74,11 @@ def passages(text):
     packed = []
     for line in text.splitlines():
         for sentence in split_sentences(line):
-            found = stems(sentence)
-            if packed and len(packed[-1]) + len(found) <= PASSAGE:
-                packed[-1] += found
-            elif found:
-                packed.append(found)
+            stemmed = stems(sentence)
+            if packed and len(packed[-1]) + len(stemmed) <= PASSAGE:
+                packed[-1] += stemmed
+            elif stemmed:
+                packed.append(stemmed)
     return tuple(map(tuple, packed))
 
 
@@ -107,12 +107,12 @@ class NearIndex:
 
     def add(self, text):
         """Append the conversation's next text."""
-        for found in passages(text):
-            self._add_passage(found)
+        for passage in passages(text):
+            self._add_passage(passage)
         self._texts += 1
 
-    def _add_passage(self, found):
-        number, size = len(self._places), len(found)
+    def _add_passage(self, passage):
+        number, size = len(self._places), len(passage)
         place = (self._places[-1] + self._sizes[-1] if number else 0) + size
         length = float(size)
         for other in range(number - 1, -1, -1):
@@ -127,8 +127,8 @@ class NearIndex:
         self._places.append(place)
         self._sizes.append(size)
         self._lengths.append(length)
-        for one, times in Counter(found).items():
-            self._holders.setdefault(one, array("l")).extend((number, times))
+        for held, times in Counter(passage).items():
+            self._holders.setdefault(held, array("l")).extend((number, times))
 
     def scores(self, question):
         """{number of a text: score} of the texts that hold a stem of the question or stand near one."""
@@ -143,8 +143,8 @@ class NearIndex:
         """{number of a passage: score}, in an order that the question and the conversation alone decide."""
         scores, count, lengths = {}, len(self._places), self._lengths
         fixed, by_length = K1 * (1 - B), K1 * B * count / (self._total or 1.0)
-        for one in dict.fromkeys(stems(question)):
-            holders = self._holders.get(one, ())
+        for asked in dict.fromkeys(stems(question)):
+            holders = self._holders.get(asked, ())
             holding = len(holders) // 2
             gain = (K1 + 1) * log(1 + (count - holding + 0.5) / (holding + 0.5))
             for number, times in self._spread(holders).items():

@@ -58,10 +58,10 @@ class MessageIndex:
             self._bearers[label[1].lower()] = self._bearers.get(label[1].lower(), 0) + 1
         own = [stem for passage in passages(text[label.end():] if label else text) for stem in passage]
         numbers, known = self._numbers, len(self._numbers)
-        held = list(dict.fromkeys([numbers.setdefault(one, len(numbers)) for one in own]))
+        held = list(dict.fromkeys([numbers.setdefault(stem, len(numbers)) for stem in own]))
         self._holders += [[] for _ in range(len(numbers) - known)]
-        for one in held:
-            self._holders[one].append(len(self._stems))
+        for stem in held:
+            self._holders[stem].append(len(self._stems))
         self._stems.append(held)
         self._fresh.append(min(1.0, log(1 + len(numbers) - known) / log(1 + PLENTY)))
         self._brief.append((BRIEF / len(own)) ** 0.5 if len(own) > BRIEF else 1.0)
@@ -97,11 +97,10 @@ class MessageIndex:
         self._weights = self._weights or self._weigh()
         idf, each, totals, own_shares = self._weights
         each, own_shares = list(each), list(own_shares)
-        for one in dict.fromkeys(self._numbers.get(stem) for stem in stems(question)):
-            if one is not None:
-                for number in self._holders[one]:
-                    own_shares[number] -= each[one]
-                each[one] = 0.0
+        for stem in {self._numbers[stem]: None for stem in stems(question) if stem in self._numbers}:
+            for number in self._holders[stem]:
+                own_shares[number] -= each[stem]
+            each[stem] = 0.0
         squares = [seed * seed for seed in seeds]
         scaled = [int(square * SCALE) for square in squares].__getitem__
         worth = [int(sum(map(scaled, holders)) * share) if share else 0 for holders, share in zip(self._holders, each)]

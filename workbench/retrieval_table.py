@@ -83,7 +83,7 @@ def against(rows, baseline, history_of):
         total[0] += new["required_found"] - before["required_found"]
         total[1] += new["required_total"]
     return {"pairs": len(pairs), "gained": gained, "lost": lost, "mcnemar_p": float(f"{mcnemar(lost, gained):.3g}"),
-            "labels_difference": sum(one for one, _ in sums.values()), "histories": len(sums),
+            "labels_difference": sum(more for more, _ in sums.values()), "histories": len(sums),
             "difference_interval": bootstrap(list(sums.values())) if sums else None}
 
 
@@ -95,7 +95,7 @@ def bootstrap(sums, draws=DRAWS, seed=SEED):
     draw, shares = random.Random(seed), []
     for _ in range(draws):
         chosen = draw.choices(sums, k=len(sums))
-        shares.append(sum(one for one, _ in chosen) / sum(total for _, total in chosen))
+        shares.append(sum(more for more, _ in chosen) / sum(labels for _, labels in chosen))
     shares.sort()
     return [round(shares[int(0.025 * draws)], 4), round(shares[int(0.975 * draws) - 1], 4)]
 
@@ -175,7 +175,7 @@ def tables(result):
         rows = [["rule", *next(iter(level["strategies"].values())), "complete", "tokens", "failed"]]
         for name, groups in level["strategies"].items():
             every = groups["all"]
-            rows.append([name, *(percent(one["labels_found"], one["labels"]) for one in groups.values()),
+            rows.append([name, *(percent(group["labels_found"], group["labels"]) for group in groups.values()),
                          every["complete_questions"], every["mean_input_tokens"], every["errors"] or ""])
         yield from columns(rows, right=range(1, len(rows[0])))
         rows = [[f"against {result['baseline']}", "complete: gained", "lost", "McNemar p", "labels, points"]]
