@@ -187,9 +187,9 @@ def whole_numbers(text):
 def replace_file(path, data, own):
     """Write bytes where nothing stands, or an earlier output of the same command, which is kept beside the new one.
 
-    data: bytes, or an iterable of bytes. own(path) tells whether the file there is such an output; anything else is left
-    as it is, with an InputError. The earlier one becomes NAME.previous.SUFFIX, or NAME.previous.2.SUFFIX and so on: the
-    first name that is free.
+    data: bytes, or an iterable of bytes. own(path) tells whether the file there is such an output; anything else is
+    left as it is, with an InputError. The earlier one becomes NAME.previous.SUFFIX, or NAME.previous.2.SUFFIX and so
+    on: the first name that is free.
     """
     check_replaceable(path, own)
     write_bytes(path, data, keep=True)

@@ -1,4 +1,4 @@
-"""Replace addresses, numbers of people and key-shaped strings in imported text by numbered marks, equal ones by one mark.
+"""Replace addresses, numbers of people and key-shaped strings in imported text by marks, equal ones by the same mark.
 
 Replaced: e-mail and IP addresses; telephone numbers; card numbers (checked after Luhn) and IBANs (ISO 13616, checked
 modulo 97); private keys in PEM form, tokens with a known prefix, AWS key ids with their secret, JSON web tokens, values
@@ -29,7 +29,8 @@ SHAPES = (  # first match wins, so the long forms come first; (kind, pattern, ch
     ("private key", r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"),
     ("web token", r"(?<![\w-])eyJ[\w-]{8,}+\.[\w-]{8,}+\.[\w-]*"),
     ("key",  # the secret that stands beside an AWS key id
-     r"(?P<before>\b(?:AKIA|ASIA)[A-Z0-9]{16}\b.{0,120}?)(?<![A-Za-z0-9/+=])(?P<value>[A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])"),
+     r"(?P<before>\b(?:AKIA|"
+     r"ASIA)[A-Z0-9]{16}\b.{0,120}?)(?<![A-Za-z0-9/+=])(?P<value>[A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])"),
     ("key",
      r"\b(?:sk|pk|rk)[-_][\w-]{16,}|\bgh[opsur]_\w{20,}|\bgithub_pat_\w{20,}|\bglpat-[\w-]{16,}"
      r"|\bxox[abeoprs]-[\w-]{10,}|\bxapp-[\w-]{10,}|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\bAIza[\w-]{30,}|\bhf_\w{20,}"

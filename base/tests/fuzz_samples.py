@@ -153,8 +153,11 @@ def codex():
 
 
 def gemini():
-    return as_json(
-        {"history": [{"role": "user", "parts": [{"text": "Look."}]}, {"role": "model", "parts": [{"text": "Done."}]}]})
+    call = {"id": "c1", "name": "read", "args": {"path": "a.py"},
+            "result": [{"functionResponse": {"id": "c1", "response": {"output": "x = 1"}}}]}
+    return as_json({"sessionId": "s-3", "projectHash": "h", "messages": [
+        {"id": "1", "type": "user", "content": "Look."},
+        {"id": "2", "type": "gemini", "content": "Done.", "toolCalls": [call]}]})
 
 
 def items():

@@ -22,6 +22,7 @@ from compaction.sessions.files import conversation_ids, inputs, look, raw_conver
 from compaction.sessions.log import Tally, log_line, number
 
 GROUPS = ("unread", "left_out", "noted")
+SIDES = {"the user's": ("user",), "the model's": ("assistant", "tool_call")}
 UNMASKED = ("conversation_id", "kind", "time", "call_id", "turn", "reply")
 
 
@@ -53,19 +54,13 @@ def import_files(files, ids, rows):
                 for event in number(ids[seen["path"]] + end, raw_events(), tally):
                     counts[event["kind"]] += 1
                     yield event
+            sides = [side for side, kinds in SIDES.items() if any(counts[kind] for kind in kinds)]
             if conversations is None:
                 row["stored_again"] = True
-            else:
-                count_sides(counts, seen, tally)
+            elif len(sides) < 2:
+                what = f"file with {sides[0]} side alone" if sides else "file that yields no event"
+                tally.unread(f"{what}, it looks like {seen['like'] or seen['format']}", 1)
         row.update({"events": dict(sorted(counts.items())), **tally.summary()})
-
-
-def count_sides(counts, seen, tally):
-    """Count a file that yields no event, or one side's alone, as unread, with what it looks like."""
-    sides = ("the user's" if counts["user"] else "", "the model's" if counts["assistant"] + counts["tool_call"] else "")
-    if "" in sides:
-        side = f"file with {''.join(sides)} side alone" if any(sides) else "file that yields no event"
-        tally.unread(f"{side}, it looks like {seen['like'] or seen['format']}", 1)
 
 
 def total(rows, others=()):
@@ -75,13 +70,14 @@ def total(rows, others=()):
         sums["events"].update(row["events"])
         for group in GROUPS:
             sums[group].update({kind: one["count"] for kind, one in row[group].items()})
-    return {"files": len(rows), "other_files": dict(sorted(dict(others).items())),
-            "conversations": sum(r["conversations"] for r in rows), "stored_again": sum("stored_again" in r for r in rows),
+    again, conversations = sum("stored_again" in row for row in rows), sum(row["conversations"] for row in rows)
+    return {"files": len(rows), "other_files": dict(sorted(dict(others).items())), "conversations": conversations,
+            "stored_again": again,
             **{name: dict(sorted(counts.items())) for name, counts in sums.items()}, "by_file": rows}
 
 
 def with_contexts(events, contexts):
-    """The events; the context that each compaction left goes to `contexts`, as a line of compaction.check's --contexts."""
+    """The events; what each compaction left goes to `contexts`, as a line for compaction.check --contexts."""
     for event in events:
         if event["kind"] == "compaction":
             earlier = sum(line["conversation_id"] == event["conversation_id"] for line in contexts)

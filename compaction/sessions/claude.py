@@ -12,10 +12,10 @@ from compaction.sessions.content import CONTINUED, blocks, count_foreign, own_wo
 from compaction.sessions.log import attempt, compaction, event
 
 QUIET = set(
-    "progress file-history-snapshot file-history-delta summary custom-title ai-title agent-name agent-color agent-setting "
-    "tag last-prompt mode permission-mode pr-link worktree-state relocated frame-link bridge-session fork-context-ref "
-    "speculation-accept content-replacement attribution-snapshot task-summary started result marble-origami-commit "
-    "marble-origami-snapshot".split())
+    "progress file-history-snapshot file-history-delta summary custom-title ai-title agent-name agent-color "
+    "agent-setting tag last-prompt mode permission-mode pr-link worktree-state relocated frame-link bridge-session "
+    "fork-context-ref speculation-accept content-replacement attribution-snapshot task-summary started result "
+    "marble-origami-commit marble-origami-snapshot".split())
 REFUSED = ("The user doesn't want to proceed with this tool use", "Permission for this tool use was denied")
 SAID = re.compile(r"the user said:\s*(.*?)\s*(?:\n\nNote: The user's next message|\Z)", re.DOTALL)
 ANSWERED = ("User has answered your questions", "Your questions have been answered")
@@ -152,16 +152,12 @@ class Reader:
             elif kind == "text":
                 yield from self.text(value, time, words)
         if words:
-            if self.went_back(record):
+            before, known = record.get("parentUuid"), len(self.parents)
+            self.parents.add(before)
+            if before is not None and len(self.parents) == known:
                 self.tally.note("turns that the user took back (still in the log)")
                 yield event("interrupted")
             yield from self.spoken("\n".join(words), time, "agent" if self.sidechain else None)
-
-    def went_back(self, record):
-        """Whether a typed line follows a line that another typed one followed: the user went back and said it anew."""
-        before, known = record.get("parentUuid"), len(self.parents)
-        self.parents.add(before)
-        return before is not None and len(self.parents) == known
 
     def text(self, text, time, words):
         """Events of one text block; the user's plain words are put into `words`."""
@@ -233,7 +229,7 @@ class Reader:
         if record.get("subtype") == "compact_boundary":
             yield from self.compacted(None)
             self.boundary = record
-            self.tally.kept_back()
+            self.tally.told += 1  # it becomes an event with a later line
         elif record.get("subtype") == "microcompact_boundary":
             self.tally.note("micro-compaction (old results cleared from the context, no summary)")
         elif COMMAND.match(str(record.get("content"))):  # newer versions put slash commands here
@@ -251,7 +247,7 @@ class Reader:
         if operation == "enqueue":
             self.queued.append((record.get("timestamp"), words if words.strip() else ""))
             if words.strip():
-                self.tally.kept_back()
+                self.tally.told += 1  # it becomes an event with a later line
                 return
         elif operation in ("dequeue", "remove") and self.queued:
             named = [item for item in self.queued if isinstance(content, str) and item[1] == words] or self.queued

@@ -1,14 +1,14 @@
 """Events of a Codex session (rollout file): response items, and event_msg lines that say what the user typed.
 
-A user turn is an event_msg user_message; response items under the user's role that none of those repeats are AGENTS.md,
-the environment or other agents' orders. A fork or sub-agent begins with its parent's history, the times rewritten: lines
-before the first turn id that is not older than its own id.
+A user turn is an event_msg user_message; response items under the user's role that none of those repeats are
+AGENTS.md, the environment or other agents' orders. A fork or sub-agent begins with its parent's history, the times
+rewritten: lines before the first turn id that is not older than its own id.
 """
 
 import json
 import re
 
-from compaction.sessions.content import arguments, count_foreign, own_words, text_of
+from compaction.sessions.content import arguments, count_foreign, own_words, said_by_model, text_of
 from compaction.sessions.log import SHAPE_ERRORS, attempt, compaction, event
 
 LINES = "session_meta response_item event_msg turn_context compacted world_state inter_agent_communication".split()
@@ -17,23 +17,14 @@ CALLS = {"function_call": "arguments", "custom_tool_call": "input", "local_shell
 OUTPUTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output", "tool_search_output")
 # What the response items tell again, or what is no part of the conversation: kinds of event_msg by how they begin.
 QUIET = re.compile(
-    r"(?:agent_(?:message|reasoning)|token_count|task_|turn_(?:started|complete|diff)|exec_command_|patch_apply_|web_search_|"
-    r"mcp_tool_call_|plan_update|session_configured|background_event|stream_error|error|warning|entered_|exited_|item_|"
-    r"thread_(?:name|settings|goal)|view_image|image_generation|collab_|sub_agent|guardian_|dynamic_tool|hook_|"
-    r"model_reroute|undo_|deprecation|shutdown|terminal_)")
+    r"(?:agent_(?:message|reasoning)|token_count|task_|turn_(?:started|complete|diff)|exec_command_|patch_apply_|"
+    r"web_search_|mcp_tool_call_|plan_update|session_configured|background_event|stream_error|error|warning|entered_|"
+    r"exited_|item_|thread_(?:name|settings|goal)|view_image|image_generation|collab_|sub_agent|guardian_|dynamic_tool|"
+    r"hook_|model_reroute|undo_|deprecation|shutdown|terminal_)")
 
 
 def is_record(value):
-    return value.get("type") in LINES and isinstance(value.get("payload"), dict) or legacy(value) is not None
-
-
-def legacy(value):
-    """The payload of a line of the first versions, which had no wrapper; None for anything else."""
-    kind = value.get("type")
-    if {"payload", "uuid", "sessionId"} & value.keys() or not isinstance(kind, str):
-        return None
-    said = kind in ("message", "reasoning") and bool({"content", "summary"} & value.keys())
-    return value if said or kind in CALLS or kind in OUTPUTS else None
+    return value.get("type") in LINES and isinstance(value.get("payload"), dict)
 
 
 def session_id(record):
@@ -79,31 +70,31 @@ class Reader:
     def read(self, record):
         kind, payload, time = record.get("type"), record.get("payload"), record.get("timestamp")
         if not isinstance(payload, dict):
-            payload = legacy(record)
-            kind = "response_item" if payload else kind
-        self.place(record, payload or {})
+            self.tally.unread(f"line of unknown type {kind!r}")
+            return
+        self.place(kind, payload)
         if kind == "response_item":
             yield from self.item(payload, time)
         elif kind == "event_msg":
             yield from self.message(payload, time)
         elif kind == "compacted":
             yield from self.compacted(payload, time)
-        elif kind in LINES or "record_type" in record or "instructions" in record:
-            self.tally.left_out(f"{kind or 'header'} line")
+        elif kind in LINES:
+            self.tally.left_out(f"{kind} line")
         else:
             self.tally.unread(f"line of unknown type {kind!r}")
 
-    def place(self, record, payload):
+    def place(self, kind, payload):
         """Take the session's own id from its first header, and see whether a fork's copied history has ended."""
-        if record.get("type") == "session_meta" and self.own_id is None:
+        if kind == "session_meta" and self.own_id is None:
             self.own_id, (self.by_agent, self.parent) = payload.get("id"), spawned(payload)
             self.in_copy = self.parent is not None
             if self.in_copy:
                 known = str(self.parent).lower() in self.tally.known_sessions
                 self.tally.note(f"fork of {self.parent}, which {'was read too' if known else 'is not in this import'}")
-        if record.get("type") == "session_meta" and payload.get("history_base"):
+        if kind == "session_meta" and payload.get("history_base"):
             self.tally.note("continues another file of its thread: turns count from 1 here again")
-        if record.get("type") in ("event_msg", "turn_context") and str(payload.get("turn_id") or "") >= str(self.own_id):
+        if kind in ("event_msg", "turn_context") and str(payload.get("turn_id") or "") >= str(self.own_id):
             self.in_copy = False  # both are ids that begin with their time (UUID version 7)
         self.tally.copied = self.in_copy and str(self.parent).lower() in self.tally.known_sessions
 
@@ -132,10 +123,7 @@ class Reader:
         yield from self.flush()
         if kind == "message":
             text = text_of(payload.get("content"), self.tally)
-            if text.strip():
-                yield event("assistant", time, content=text)
-            else:
-                self.tally.left_out("empty text")
+            yield from said_by_model(text, time, None, self.tally)
         elif kind in CALLS:
             if "user_input" in str(payload.get("name")):
                 self.asked.add(payload.get("call_id"))
@@ -158,7 +146,7 @@ class Reader:
         """Words wait for the line that says that the user typed them."""
         if own_words(text).strip():
             self.waiting.append((time, own_words(text), self.tally.place))
-            self.tally.kept_back()
+            self.tally.told += 1  # it becomes an event with a later line
         else:
             count_foreign(text, self.tally)
 
@@ -167,9 +155,8 @@ class Reader:
         if not isinstance(payload.get("message"), str):
             self.tally.unread("user_message without text")
             return
-        for field in ("images", "local_images"):
-            for _ in payload.get(field) or []:
-                self.tally.left_out("image from the user")
+        for _ in [*(payload.get("images") or []), *(payload.get("local_images") or [])]:
+            self.tally.left_out("image from the user")
         words = own_words(payload["message"])
         if payload.get("kind") in ("user_instructions", "environment_context") or not words.strip():  # old versions
             count_foreign(payload["message"], self.tally)
@@ -212,11 +199,10 @@ class Reader:
         summary = payload.get("message")
         encrypted = any(h.get("encrypted_content") for h in history)
         if encrypted or not (isinstance(summary, str) and summary.strip()):
-            yield compaction(None, time, messages)
-            return
-        if not history:
+            summary = None
+        elif not history:
             self.tally.note("compaction that does not record which messages it kept beside its summary")
-        if not any(summary in m["content"] for m in messages):
+        if summary and not any(summary in message["content"] for message in messages):
             messages.append({"role": "user", "content": summary})
         yield compaction(summary, time, messages)
 

@@ -11,8 +11,8 @@ THINKING = ("thinking", "redacted_thinking", "reasoning", "reasoning_content", "
 TEXTS = ("text", "input_text", "output_text", None)
 GEMINI = ("functionResponse", "inlineData", "fileData")  # names of what a block of that tool holds
 CALLS = ("tool_use", "server_tool_use")
-WORDLESS = ("image", "image_url", "document", "file", "input_audio", "input_image", "input_file", "inlineData", "fileData",
-            "tool_reference", "search_result", "web_search_result", "resource", "resource_link", "audio")
+WORDLESS = ("image image_url document file audio input_audio input_image input_file inlineData fileData tool_reference "
+            "search_result web_search_result resource resource_link").split()
 TAGS = "|".join(
     ("system-reminder system_reminder local-command-stdout local-command-stderr local-command-caveat bash-input "
      "bash-stdout bash-stderr task-notification agent-message ide_opened_file ide_selection ide_diagnostics "
@@ -73,7 +73,8 @@ def blocks(content, tally):
         elif kind in TEXTS and isinstance(block.get("text", block.get("output")), str):
             yield "text", block.get("text", block.get("output"))
         elif kind in CALLS:
-            yield "call", {"name": block.get("name"), "arguments": arguments(block.get("input")), "call_id": block.get("id")}
+            given = arguments(block.get("input"))
+            yield "call", {"name": block.get("name"), "arguments": given, "call_id": block.get("id")}
         elif kind == "functionResponse":
             answer = (block[kind] or {}).get("response")
             answer = answer.get("output", answer.get("error", answer)) if isinstance(answer, dict) else answer

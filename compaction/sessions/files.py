@@ -6,6 +6,7 @@ The format is seen by content, never by the name of a file.
 import json
 import os
 from collections import Counter
+from itertools import islice
 from pathlib import Path
 
 from base.command import InputError
@@ -20,11 +21,12 @@ SUFFIXES = (".jsonl", ".json", ".ndjson")
 PACKED = (".zst", ".gz")  # behind one of those endings: counted, not unpacked
 LOOKED_AT = 40  # records that decide a file's format
 HEAD = 600  # bytes of a file that tell a format which is no JSON
-HEADS = (("aider", b"# aider chat"), ("SpecStory", b"SpecStory"), ("Cursor or opencode (a database)", b"SQLite format 3\0"))
+HEADS = (("aider", b"# aider chat"), ("SpecStory", b"SpecStory"),
+         ("Cursor or opencode (a database)", b"SQLite format 3\0"))
 
 
 def foreign(value):
-    """The tool whose files have a value of this shape, as far as the shape tells, where none of ours reads it; or None."""
+    """The tool whose files have a value of this shape, where nothing here reads it and as far as it tells; or None."""
     if not isinstance(value, dict):
         return next(filter(None, map(foreign, value[:LOOKED_AT])), None) if isinstance(value, list) else None
     kind, message, info, messages = str(value.get("type")), *map(value.get, ("message", "info", "messages"))
@@ -41,9 +43,11 @@ def foreign(value):
         ("Roo Code or Cline", kind in ("say", "ask") and "ts" in value or "apiConversationHistory" in value
          or "agent" in value and "sessionId" in value and "role" in first
          or value.get("role") == "user" and "<environment_details>" in json.dumps(value.get("content"))),
+        ("a first version of Codex", "record_type" in value or kind in ("function_call", "function_call_output")
+         or isinstance(value.get("items"), list) and isinstance(value.get("session"), dict)),
         ("SWE-agent", isinstance(value.get("trajectory"), list) or "trajectory_format" in value),
-        ("a checkpoint of Gemini CLI (its session holds the same)", "parts" in value and value.get("role") in ("user", "model")
-         or "clientHistory" in value))
+        ("a checkpoint of Gemini CLI (its session holds the same)",
+         "parts" in value and value.get("role") in ("user", "model") or "clientHistory" in value))
     named = next((name for name, fits in shapes if fits), None)
     return named or foreign(next((value[key] for key in ("messages", "history", "trajectory")
                                   if isinstance(value.get(key), list)), None))
@@ -61,7 +65,7 @@ def inputs(paths):
         if path.is_dir():
             for inside in sorted(p for p in path.rglob("*") if p.is_file()):
                 ending = (inside.with_suffix("") if inside.suffix in PACKED else inside).suffix
-                if ending in SUFFIXES or foreign_head(inside):
+                if ending in SUFFIXES or head_of(inside)[1]:
                     files.append(inside)
                 else:
                     others[inside.suffix or "no ending"] += 1
@@ -77,14 +81,13 @@ def inputs(paths):
 
 
 def head_of(path):
-    with open(path, "rb") as file:
-        return file.read(HEAD)
-
-
-def foreign_head(path):
-    """The tool that a file's first bytes name, or None."""
-    head = head_of(path)
-    return next((name for name, mark in HEADS if mark in head), None)
+    """(the first bytes of a file, the tool that they name or None)."""
+    try:
+        with open(path, "rb") as file:
+            head = file.read(HEAD)
+    except OSError as error:
+        return b"", f"nothing: it cannot be opened ({error.strerror})"
+    return head, next((name for name, mark in HEADS if mark in head), None)
 
 
 def conversation_ids(paths):
@@ -103,28 +106,25 @@ def look(path):
 
     `like` tells which tool a file that is not read looks like. `document` is "lines" where JSON lines make one.
     """
-    seen = {"path": path, "format": None, "like": foreign_head(path), "session": None, "bytes": path.stat().st_size,
-            "document": None}
-    if path.suffix in PACKED or seen["like"]:
-        return {**seen, "like": seen["like"] or "a packed file: unpack it first"}
-    ahead = []
-    for _, value in read_lines(path, Tally(), lambda value: True):
-        ahead.append(value)
-        if len(ahead) == LOOKED_AT:
-            break
+    head, like = head_of(path)
+    like = "a packed file: unpack it first" if path.suffix in PACKED else like
+    seen = {"path": path, "format": None, "like": like, "session": None, "bytes": path.stat().st_size, "document": None}
+    if like:
+        return seen
+    ahead = [value for _, value in islice(read_lines(path, Tally()), LOOKED_AT)]
+    seen["like"] = foreign(ahead)
     names = Counter(name for value in ahead for name in LINES if fits(value, name))
     if names:
         name = max(sorted(names), key=names.get)
         ids = (LINES[name].session_id(value) for value in ahead if fits(value, name))
-        return {**seen, "format": name, "session": next((one for one in ids if isinstance(one, str)), None),
-                "like": foreign(ahead)}
-    if len(ahead) > 1 and not head_of(path).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):  # a list may have a line each
+        return {**seen, "format": name, "session": next((one for one in ids if isinstance(one, str)), None)}
+    if len(ahead) > 1 and not head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):  # a list may have an entry a line
         heads = [v for v in ahead if isinstance(v, dict)]
         if any("projectHash" in v or v.get("type") == "gemini" for v in heads):
             session = next((v["sessionId"] for v in heads if isinstance(v.get("sessionId"), str)), None)
             return {**seen, "format": "Gemini CLI", "session": session, "document": "lines"}
-        known = foreign(ahead) is None and chat.is_document(ahead)
-        return {**seen, "format": "OpenAI messages" if known else None, "like": foreign(ahead), "document": "lines"}
+        known = seen["like"] is None and chat.is_document(ahead)
+        return {**seen, "format": "OpenAI messages" if known else None, "document": "lines"}
     value = read_document(path)
     return {**seen, "format": document_format(value), "like": foreign(value), "document": "one"}
 
@@ -144,8 +144,6 @@ def document_format(value):
     try:
         if gemini.is_document(value):
             return "Gemini CLI"
-        if isinstance(value, dict) and isinstance(value.get("items"), list) and isinstance(value.get("session"), dict):
-            return "Codex"  # its first version
         return "OpenAI messages" if foreign(value) is None and chat.is_document(value) else None
     except SHAPE_ERRORS:
         return None
@@ -158,21 +156,16 @@ def raw_conversations(seen, tally, before):
     """
     path, name = seen["path"], seen["format"]
     if seen["document"] is None:
-        records = read_lines(path, tally, lambda value: fits(value, name))
-        return [("", lambda: LINES[name].events(once(records, LINES[name].identity, tally, before), tally))]
-    if seen["document"] == "lines":
-        value = [record for _, record in read_lines(path, tally, lambda value: True)]
-    else:
-        value = read_document(path)
+        tool = LINES[name]
+        return [("", lambda: tool.events(once(read_lines(path, tally), tool.identity, tally, before), tally))]
+    records = [record for _, record in read_lines(path, tally)] if seen["document"] == "lines" else None
+    value = read_document(path) if records is None else records
     if digest(value) in before:
         return None
     before.add(digest(value))
     if name == "Gemini CLI":
-        folded = gemini.fold(value, tally) if seen["document"] == "lines" else value
-        return [("", lambda: gemini.events(folded, tally))]
-    if name == "Codex":
-        return [("", lambda: codex.events(chat.each(value["items"], tally), tally))]
-    return [(end, lambda messages=messages: chat.events(messages, tally)) for end, messages in chat.conversations(value)]
+        return [("", lambda: gemini.events(value if records is None else gemini.fold(records, tally), tally))]
+    return [(end, lambda chat_=chat_: chat.events(chat_, tally)) for end, chat_ in chat.conversations(value)]
 
 
 def once(records, identity, tally, before):
@@ -201,6 +194,6 @@ def stored_before(seen, before):
     if seen["document"] is not None:
         return False  # raw_conversations tells: the document is read once
     identity, mine, quiet = LINES[seen["format"]].identity, set(), Tally()
-    for _ in once(read_lines(seen["path"], quiet, lambda value: fits(value, seen["format"])), identity, quiet, mine):
+    for _ in once(read_lines(seen["path"], quiet), identity, quiet, mine):
         pass
     return bool(mine) and mine <= before

@@ -1,7 +1,7 @@
 """Events of a Gemini CLI session: one document, or JSON lines that rewrite a message by its id.
 
-Checkpoints (`/chat save`, restore points) are not read: they hold the history of a session again. Places in the tally are
-numbers of messages, from 1.
+Checkpoints (`/chat save`, restore points) are not read: they hold the history of a session again. Places in the tally
+are numbers of messages, from 1.
 """
 
 import re
@@ -60,7 +60,16 @@ def read(message, by_agent, tally):
     kind, time = message.get("type"), message.get("timestamp")
     if kind == "user":
         typed = message.get("displayContent") or message.get("content")  # as typed, without what was added
-        yield from said(text_of(typed, tally), time, by_agent, tally)
+        text = text_of(typed, tally)
+        words, files = FILES.subn("", own_words(text))
+        if files:
+            tally.left_out("content of files that the user named")
+        if SNAPSHOT.match(text):
+            yield compaction(text, time)
+        elif words.strip():
+            yield event("user", time, content=words, origin="agent" if by_agent else None)
+        else:
+            count_foreign(text, tally)
     elif kind == "gemini":
         yield from reply(message, time, tally)
     elif kind in ("info", "error", "warning"):
@@ -85,17 +94,3 @@ def reply(message, time, tally):
         if call.get("result") is not None:
             answer = text_of(call["result"], tally)
             yield event("tool_result", call.get("timestamp", time), content=answer, call_id=call.get("id"))
-
-
-def said(text, time, by_agent, tally):
-    """The events of text under the user's role: a summary, or the user's words."""
-    if SNAPSHOT.match(text):
-        yield compaction(text, time)
-        return
-    words, files = FILES.subn("", own_words(text))
-    if files:
-        tally.left_out("content of files that the user named")
-    if words.strip():
-        yield event("user", time, content=words, origin="agent" if by_agent else None)
-    else:
-        count_foreign(text, tally)

@@ -10,11 +10,10 @@ import json
 from base.command import DEEPEST, depth
 
 DECODER = json.JSONDecoder(parse_constant=str)  # NaN as "NaN": the log is strict JSON
-TRIES = 200  # places tried on one torn line; more is a line of braces, not a record
 
 
-def read_lines(path, tally, is_record):
-    """Yield (line number, record) of a file. `is_record(value)` says whether a value can be a record of its tool."""
+def read_lines(path, tally):
+    """Yield (line number, record) of a file."""
     with open(path, "rb") as file:
         for number, data in enumerate(file, 1):
             tally.place, text = number, data.decode("utf-8", "replace")
@@ -24,9 +23,7 @@ def read_lines(path, tally, is_record):
             if len(values) > 1:
                 tally.note("several records on one line")
             if rest is not None:
-                after = after_tear(rest, is_record)
-                tally.unread("torn record on a line with others" if values or after else "torn line")
-                values += after
+                tally.unread("torn record on a line with others" if values else "torn line")
             for value in values:
                 yield number, value
 
@@ -52,24 +49,6 @@ def split_values(text):
 def too_deep(value, text):
     """Whether a value that stands in a text nests deeper than this project reads or writes."""
     return text.count("[") + text.count("{") > DEEPEST and depth(value) > DEEPEST
-
-
-def after_tear(text, is_record):
-    """Whole records at the end of a line that begins with a torn one: from a brace to the line's end."""
-    at = text.find('{"', 1)
-    for _ in range(TRIES):
-        if at < 0:
-            return []
-        try:
-            value, end = DECODER.raw_decode(text, at)
-        except (ValueError, RecursionError):
-            value, end = None, at
-        if isinstance(value, dict) and is_record(value) and not too_deep(value, text):
-            more, rest = split_values(text[end:])
-            if rest is None and all(isinstance(v, dict) and is_record(v) for v in more):
-                return [value, *more]
-        at = text.find('{"', max(at + 1, end))
-    return []
 
 
 def digest(value):

@@ -45,7 +45,7 @@ class Tally:
 
     def __init__(self, known_sessions=frozenset()):
         self.groups = {"unread": {}, "left_out": {}, "noted": {}}
-        self.told = 0  # how often something was counted, or kept back for a later event
+        self.told = 0  # how often something was counted, or kept back for an event of a later record
         self.place = 0  # the line being read, so that the readers need not pass it
         self.copied = False  # whether that line repeats one of a conversation read before
         self.known_sessions = known_sessions  # ids of the other sessions of this import, lower case
@@ -54,20 +54,15 @@ class Tally:
         """Count one `kind` at `place` (the line being read when not given)."""
         place = self.place if place is None else place
         self.told += 1
-        spans = self.groups[group].setdefault(kind, [0, []])
-        spans[0] += 1
-        if spans[1] and spans[1][-1][1] in (place, place - 1):
-            spans[1][-1][1] = place
-        else:
-            spans[1].append([place, place])
+        counted = self.groups[group].setdefault(kind, [0, [[place, place]]])
+        counted[0] += 1
+        if place not in (counted[1][-1][1], counted[1][-1][1] + 1):
+            counted[1].append([place, place])
+        counted[1][-1][1] = place
 
     unread = partialmethod(add, "unread")
     left_out = partialmethod(add, "left_out")
     note = partialmethod(add, "noted")
-
-    def kept_back(self):
-        """The record being read becomes an event later, with another record."""
-        self.told += 1
 
     def summary(self):
         """{"unread": {kind: {"count": 4, "at": "3,7-9"}}, "left_out": …, "noted": …}, kinds in order of name."""

@@ -2,11 +2,10 @@
 
 Run:  python -m compaction.signals log.local.jsonl > signals.local.json
 
-One pass; memory is that of the longest conversation and of the evidence. Most calls made again are innocent: each hit has
-its evidence and kind (calls.py), and beside the share stands the same share at places with no compaction near. A sample
-of twenty conversations for annotation, the strongest evidence first, ties by --seed, is a table on standard error.
-
-Does not measure how well a summary reads, or say that a compaction caused what followed it.
+One pass; memory is that of the longest conversation, of the evidence and of each id. Most calls made again are
+innocent: each hit has its evidence and kind (calls.py), and beside the share stands the same share at places with no
+compaction near. A sample of twenty conversations, the strongest evidence first, ties by --seed, is a table on standard
+error. Does not measure how well a summary reads, or say that a compaction caused what followed it.
 """
 
 import sys
@@ -33,12 +32,9 @@ class Conversation:
 
     def take(self, event):
         kind = event["kind"]
-        if kind == "tool_call":
-            self.calls.call(event)
-        elif kind == "tool_result":
-            self.calls.result(event)
-        elif kind == "compaction":
-            self.calls.compaction(event)
+        if kind in ("tool_call", "tool_result", "compaction"):
+            getattr(self.calls, kind)(event)
+        if kind == "compaction":
             self.turn_of_compaction = event["turn"]
             self.copied += bool(event.get("copied"))  # counted in the conversation that it was copied from
             self.opaque += bool(event.get("opaque")) and not event.get("copied")
@@ -72,7 +68,7 @@ def find_signals(events, path, turns=5, open_at_once=1, labels=None, seed=0):
         totals.counts["compactions"] += len(one.calls.compactions) - one.copied
         totals.counts["opaque compactions"] += one.opaque
         hits = one.calls.end()
-        totals.take(one.name, len(one.calls.compactions), one.calls.window.counts, hits, one.verdicts)
+        totals.take(one.name, len(one.calls.compactions), one.calls.shares(), hits, one.verdicts)
     if not totals.counts["events"]:
         raise InputError(f"{path}: no event in it; import sessions first: python -m compaction.sessions")
     return totals.report()

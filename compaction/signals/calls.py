@@ -5,8 +5,8 @@ call: a digest, where it stood, a digest of its result.
 
 repeat   a call that equals an earlier one of its conversation
 hit      a repeat within the window after a compaction
-control  windows that follow one another where no compaction lies within a window's length before or inside, the first
-         window's length of a conversation left out, since little has been called there that could be repeated
+control  calls at turns with no compaction within the window's length before or behind them, the first turns of that
+         number left out, since little has been called there that could be repeated
 """
 
 import hashlib
@@ -59,7 +59,7 @@ def digest(text):
 def call_digest(name, arguments):
     """Twelve bytes that are equal for calls of one tool with equal arguments; None for arguments nested too deep."""
     text = canonical(arguments)
-    return None if text is None else digest(f"{name}\0{text}")
+    return text and digest(f"{name}\0{text}")
 
 
 def result_digest(content):
@@ -69,43 +69,13 @@ def result_digest(content):
     return digest(content.strip())
 
 
-class Window:
-    """Calls and repeats near compactions and elsewhere, in windows of `length` user turns."""
-
-    def __init__(self, length):
-        self.length = length
-        self.start, self.kind = None, "first"  # where the window began
-        self.open = [0, 0]  # repeats and calls of the open window
-        self.counts = {"after": [0, 0], "control": [0, 0]}
-
-    def close(self):
-        if self.kind in self.counts:
-            self.counts[self.kind] = [a + b for a, b in zip(self.counts[self.kind], self.open)]
-        self.open = [0, 0]
-
-    def compaction(self, turn):
-        """A compaction ends the open window: a control one does not count, since it lies near this compaction."""
-        self.open = [0, 0] if self.kind == "control" else self.open
-        self.close()
-        self.start, self.kind = turn, "after"
-
-    def call(self, turn, repeats):
-        """Count a call; whether it is a repeat after a compaction."""
-        self.start = turn - 1 if self.start is None else self.start
-        if turn > self.start + self.length:
-            self.close()
-            self.start += (turn - self.start - 1) // self.length * self.length
-            self.kind = "control"
-        self.open = [self.open[0] + repeats, self.open[1] + 1]
-        return self.kind == "after" and repeats
-
-
 class Calls:
-    """The calls of one conversation: what was called and written, and the repeats in the windows after a place."""
+    """The calls of one conversation: what was called and written, and the repeats within `turns` after a compaction."""
 
     def __init__(self, turns):
-        self.window = Window(turns)
-        self.known = {}  # digest: {"first", "last": numbers of equal calls, "at": where the last stood, "result", "habit"}
+        self.turns = turns
+        self.counts = {}  # (user turn, compactions before): [repeats, calls]
+        self.known = {}  # digest: {"first", "last": numbers of equal calls, "at": place of the last, "result", "habit"}
         self.written, self.written_anything = {}, -1  # path: number of the last call that wrote it
         self.number = 0
         self.open = {}  # call_id: (digest, hit or None, number) of a call whose result has not come
@@ -114,15 +84,31 @@ class Calls:
 
     def compaction(self, event):
         self.compactions.append({"turn": event["turn"], "reply": event["reply"], "calls": self.number})
-        self.window.compaction(event["turn"])
 
-    def call(self, event):
+    def near(self, turn):
+        """Whether a compaction lies at most `turns` user turns before the end of what was read so far."""
+        return bool(self.compactions) and turn - self.compactions[-1]["turn"] <= self.turns
+
+    def shares(self):
+        """{"after", "control": [repeats, calls]} of the conversation."""
+        shares, at = {"after": [0, 0], "control": [0, 0]}, [compaction["turn"] for compaction in self.compactions]
+        begin = min(self.counts, default=(0,))[0] + self.turns
+        for (turn, before), counts in self.counts.items():
+            near = before and turn - at[before - 1] <= self.turns
+            far = turn >= begin and all(abs(turn - one) > self.turns for one in at)
+            if near or far:
+                kind = "after" if near else "control"
+                shares[kind] = [a + b for a, b in zip(shares[kind], counts)]
+        return shares
+
+    def tool_call(self, event):
         name, arguments = event.get("name"), event.get("arguments")
         key = call_digest(name, arguments) or f"too deep {self.number}"
         before, hit = self.known.get(key), None
-        # What a fork copied is counted in the conversation that it was copied from.
-        if not event.get("copied") and self.window.call(event["turn"], before is not None):
-            hit = self.hit(event, before)
+        if not event.get("copied"):  # it is counted in the conversation that it was copied from
+            counts = self.counts.setdefault((event["turn"], len(self.compactions)), [0, 0])
+            counts[:] = counts[0] + (before is not None), counts[1] + 1
+            hit = self.hit(event, before) if before and self.near(event["turn"]) else None
         if is_write(name, arguments):
             self.written_anything = self.number
             self.written.update(dict.fromkeys(written(arguments), self.number))
@@ -138,17 +124,18 @@ class Calls:
         files = targets(arguments)
         wrote = self.written_anything > since  # a command reads what it likes
         if files and not command_of(arguments):
-            wrote = any(at > since and any(same_file(path, file) for file in files) for path, at in self.written.items())
+            wrote = any(
+                at > since and any(same_file(path, file) for file in files) for path, at in self.written.items())
         text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False, sort_keys=True)
-        hit = {"name": event.get("name"), "arguments": one_line(text, SHOWN), "turn": event["turn"], "reply": event["reply"],
-               "earlier": before["at"], "made_before_compaction": before["first"] < compaction["calls"],
-               "compaction": len(self.compactions), "turns_after": event["turn"] - compaction["turn"], "result": "unknown",
-               "target_written_between": wrote, "poll": is_poll(event.get("name"), arguments) or before["habit"],
-               "before": before["result"]}
+        hit = {"name": event.get("name"), "arguments": one_line(text, SHOWN), "turn": event["turn"],
+               "reply": event["reply"], "earlier": before["at"], "compaction": len(self.compactions),
+               "made_before_compaction": before["first"] < compaction["calls"],
+               "turns_after": event["turn"] - compaction["turn"], "result": "unknown", "target_written_between": wrote,
+               "poll": is_poll(event.get("name"), arguments) or before["habit"], "before": before["result"]}
         self.hits.append(hit)
         return hit
 
-    def result(self, event):
+    def tool_result(self, event):
         if event.get("call_id") not in self.open:
             return
         key, hit, number = self.open.pop(event["call_id"])
@@ -158,11 +145,10 @@ class Calls:
         if call["last"] == number:
             call["result"] = result
             # Repeated with an unchanged result where no compaction is near: the agent polls with it.
-            call["habit"] = call["habit"] or self.window.kind != "after" and call["before"] == result
+            call["habit"] = call["habit"] or not self.near(event["turn"]) and call["before"] == result
 
     def end(self):
-        """Close the window; the hits with their kind."""
-        self.window.close()
+        """The hits with their kind."""
         for hit in self.hits:
             hit.pop("before")
             hit["kind"] = kind_of(hit)

@@ -5,25 +5,28 @@ A call that no pattern knows is taken to read.
 
 import re
 
-WRITER = re.compile(r"^(?!todo|task|memory).*(?:write|edit|patch|replace|insert|create|delete|move|rename)|^sql$|^applypatch$")
+WRITER = re.compile(r"^(?!todo|task|memory).*(?:write|edit|patch|replace|insert|create|delete|move|rename)|^sql$|"
+                    r"^applypatch$")
 # What an editor tool is told to do, under the name that other tools have for a shell command.
 READING = ("view", "read", "open", "undo_edit_preview")
 EDITING = ("create", "str_replace", "insert", "undo_edit", "edit", "write", "append", "delete", "rename")
 POLL = re.compile(r"wait|sleep|status|^bashoutput$|^killshell$|^todoread$|^task(?:get|list|output)$|"
                   r"^(?:list|read|get)_(?:agents?|bash|shells?|output)$")
-POLLED = re.compile(r"(?:session|task|bash|shell|process|agent|job|run|build|terminal|command|exec)_?-?ids?$|^(?:pid|targets)$")
+POLLED = re.compile(r"(?:session|task|bash|shell|process|agent|job|run|build|terminal|command|exec)_?-?ids?$|^(?:pid|"
+                    r"targets)$")
 WAIT = re.compile(r"wait|timeout|yield|block|interval|poll|max_output|filter|tail|limit|offset|lines")
 POLL_COMMAND = re.compile(
-    r"(?:^|(?:[;&(\n]|\|\|)\s*)(?:[A-Z_]+=\S+\s+)*(?:sudo\s+)?(?:git\s+(?:-C\s+\S+\s+|--no-pager\s+)*(?:status|log|diff|"
-    r"branch|rev-parse|stash\s+list|remote|fetch)\b|(?:sleep|ps|pgrep|jobs|top|date|uptime|pwd|tail|lsof|watch|curl|ping|"
-    r"squeue|nvidia-smi)\b|gh\s+(?:run|pr|api|workflow)\b|docker\s+(?:ps|logs|inspect)\b|nc\s+-z\b|"
+    r"(?:^|(?:[;&(\n]|\|\|)\s*)(?:[A-Z_]+=\S+\s+)*(?:sudo\s+)?(?:git\s+(?:-C\s+\S+\s+|--no-pager\s+)*(?:status|log|"
+    r"diff|branch|rev-parse|stash\s+list|remote|fetch)\b|(?:sleep|ps|pgrep|jobs|top|date|uptime|pwd|tail|lsof|watch|"
+    r"curl|ping|squeue|nvidia-smi)\b|gh\s+(?:run|pr|api|workflow)\b|docker\s+(?:ps|logs|inspect)\b|nc\s+-z\b|"
     r"kubectl\s+(?:get|describe|logs|rollout)\b|systemctl\s+status\b)")
 WRITE_COMMAND = re.compile(
-    r"(?:^|[\s;&|(])(?:sed\s+(?:-\w+\s+)*-i|perl\s+-\w*i|(?:tee|mv|cp|rm|mkdir|touch|ln|chmod|patch|apply_patch|truncate|dd|"
-    r"unzip|install|rsync|black)\b|tar\s+-?\w*x|git\s+(?:-C\s+\S+\s+)*(?:checkout|switch|reset|stash(?!\s+list)|merge|rebase|"
-    r"pull|apply|am|commit|restore|cherry-pick|revert|add|rm|mv|clean)\b|(?:npm|pnpm|yarn|pip3?|cargo|go|brew|apt(?:-get)?|uv|"
-    r"poetry)\s+(?:install|add|remove|update|ci|get|fmt|mod|generate|i)\b|prettier\s.*--write|gofmt\s+(?:-\w+\s+)*-\w*w|"
-    r"ruff\s+format)|(?<![0-9&<=>-])>>?\s*(?!/dev/null|&)[\w./~$\"'{-]|\*\*\* Begin Patch")
+    r"(?:^|[\s;&|(])(?:sed\s+(?:-\w+\s+)*-i|perl\s+-\w*i|(?:tee|mv|cp|rm|mkdir|touch|ln|chmod|patch|apply_patch|"
+    r"truncate|dd|unzip|install|rsync|black)\b|tar\s+-?\w*x|git\s+(?:-C\s+\S+\s+)*(?:checkout|switch|reset|"
+    r"stash(?!\s+list)|merge|rebase|pull|apply|am|commit|restore|cherry-pick|revert|add|rm|mv|clean)\b|(?:npm|pnpm|"
+    r"yarn|pip3?|cargo|go|brew|apt(?:-get)?|uv|poetry)\s+(?:install|add|remove|update|ci|get|fmt|mod|generate|i)\b|"
+    r"prettier\s.*--write|gofmt\s+(?:-\w+\s+)*-\w*w|ruff\s+format)|(?<![0-9&<=>-])>>?\s*(?!/dev/null|&)[\w./~$\"'{-]|"
+    r"\*\*\* Begin Patch")
 PATH_WORD = re.compile(r"[\w.~-]*/[\w./~-]*\w|[\w~-][\w.~-]*\.\w+|(?:(?<=>)|(?<=>\s))[\w.-]+")
 COMMAND_READ = 2000  # characters of a command that are searched for files; more is what it writes into them
 PATCHED = re.compile(r"^(?:\*\*\* (?:Add|Update|Delete) File: |\*\*\* Move to: |\+\+\+ b/|--- a/)(.+)$", re.MULTILINE)
@@ -77,11 +80,12 @@ def is_poll(name, arguments):
     """
     if POLL.search(str(name).lower().rsplit(".", 1)[-1]) or POLL_COMMAND.search(command_of(arguments)):
         return True
-    told = {key.lower() for key, value in arguments.items() if value not in ("", None)} if isinstance(arguments, dict) else ()
+    given = arguments.items() if isinstance(arguments, dict) else ()
+    told = {key.lower() for key, value in given if value not in ("", None)}
     return any(map(POLLED.search, told)) and all(POLLED.search(key) or WAIT.search(key) for key in told)
 
 
 def same_file(one, other):
-    """Whether two paths can be one file: equal, or one the end of the other (absolute and relative), or a folder of it."""
+    """Whether two paths can be one file: equal, one the end of the other (absolute and relative), or a folder of it."""
     one, other = sorted((path.removeprefix("./").rstrip("/") for path in (one, other)), key=len)
     return one == other or other.endswith("/" + one) or other.startswith(one + "/")

@@ -1,4 +1,4 @@
-"""What is kept of all conversations of a log: counts, the share of repeated calls with its control, labels met, a sample."""
+"""What is kept of all conversations of a log: counts, shares with their control, labels met, a sample; and it shown."""
 
 import hashlib
 import heapq
@@ -63,7 +63,7 @@ class Totals:
                 "to_look_at": self.to_look_at, "flagged": self.flagged}
 
     def label_report(self):
-        """Precision and recall of `restates` over the labels; one of a conversation that is not in the log is no miss."""
+        """Precision and recall of `restates` over labels; one of a conversation that is not in the log is no miss."""
         if not self.labels:
             return None
         here = {place: label for place, label in self.labels.items() if place[0] in self.names}
@@ -71,8 +71,9 @@ class Totals:
         wrong = [{"conversation_id": name, "turn": turn, "label": label} for (name, turn), label in here.items()
                  if label not in ("restates", "unclear") and self.met.get((name, turn)) == "restates"]
         right, there = table["restates", "restates"], sum(n for (label, _), n in table.items() if label == "restates")
-        return {"labelled": len(here), "conversations_not_in_the_log": sorted({name for name, _ in self.labels} - self.names),
-                "restates": there, "found": right, "false_alarms": len(wrong),
+        absent = sorted({name for name, _ in self.labels} - self.names)
+        return {"labelled": len(here), "conversations_not_in_the_log": absent, "restates": there, "found": right,
+                "false_alarms": len(wrong),
                 "precision": right / (right + len(wrong)) if right or wrong else None,
                 "recall": right / there if there else None,
                 "table": [{"label": label, "told": kind, "messages": n} for (label, kind), n in sorted(table.items())],
@@ -88,12 +89,14 @@ def share(repeats, calls, other_calls):
 def says(repeats):
     """One line: whether calls repeat more after a compaction than elsewhere, beyond chance by conversation."""
     after, control, sessions, p = (repeats[field] for field in ("after", "control", "sessions", "sign_test_p"))
-    line = f"{after['repeats']} of {after['calls']} calls within {repeats['window_user_turns']} turns after a compaction repeat an earlier one"
+    line = (f"{after['repeats']} of {after['calls']} calls within {repeats['window_user_turns']} turns after a "
+            "compaction repeat an earlier one")
     if after["share"] is None:
         return line + "; without calls far from one in the same conversations nothing can be compared"
-    return (f"{line} ({after['share']:.1%}), {control['repeats']} of {control['calls']} elsewhere ({control['share']:.1%}); by "
-            f"conversation {sessions['up']} up, {sessions['down']} down, {sessions['equal']} equal: the difference is "
-            f"{'' if p < 0.05 else 'no '}more than chance (sign test, p = {p:.2g})")
+    more = "more than chance" if p < 0.05 else "no more than chance"
+    return (f"{line} ({after['share']:.1%}), {control['repeats']} of {control['calls']} elsewhere "
+            f"({control['share']:.1%}); by conversation {sessions['up']} up, {sessions['down']} down, "
+            f"{sessions['equal']} equal: the difference is {more} (sign test, p = {p:.2g})")
 
 
 def shown(report, width=60):
@@ -102,16 +105,19 @@ def shown(report, width=60):
     for row in report["sample"]["conversations"]:
         kinds = Counter(hit["kind"] for hit in row["hits"])
         lines = [f"turn {one['turn']} <- {one['earlier']}: {one['said']}" for one in row["restatements"]]
-        lines += [f"turn {hit['turn']}: {hit['name']} {hit['arguments']}" for hit in row["hits"] if hit["kind"] == "idle"]
-        rows.append([row["rank"], one_line(row["conversation_id"], 32), row["strength"],
-                     ", ".join(f"{n} {kind}" for kind, n in sorted(kinds.items())) or "-", len(row["restatements"]) or "-",
-                     one_line((lines or ["-"])[0], width)])
+        idle = [hit for hit in row["hits"] if hit["kind"] == "idle"]
+        lines += [f"turn {hit['turn']}: {hit['name']} {hit['arguments']}" for hit in idle] or ["-"]
+        calls = ", ".join(f"{n} {kind}" for kind, n in sorted(kinds.items()))
+        rows.append([row["rank"], one_line(row["conversation_id"], 32), row["strength"], calls or "-",
+                     len(row["restatements"]) or "-", one_line(lines[0], width)])
     told, labels = Counter(report["user_messages"]), report["labels"]
     lines = [*columns(rows, right=(0, 2, 4)), "", report["repeats"]["says"],
              f"{told['restates']} messages restate an order ({told['restates near a compaction']} near a compaction); "
              f"{told['to look at']} are to look at and not counted"]
     if labels:
         absent = ", ".join(labels["conversations_not_in_the_log"])
-        lines += [f"labels: {labels['found']} of {labels['restates']} restatements found, {labels['false_alarms']} false alarms",
-                  *([f"labelled conversations that are not in the log, not counted: {one_line(absent, 200)}"] if absent else [])]
+        lines.append(f"labels: {labels['found']} of {labels['restates']} restatements found, "
+                     f"{labels['false_alarms']} false alarms")
+        if absent:
+            lines.append(f"labelled conversations that are not in the log, not counted: {one_line(absent, 200)}")
     return lines

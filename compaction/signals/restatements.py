@@ -3,8 +3,8 @@
 The index of selection/near.py over the person's own earlier messages finds the candidates; their sentences are compared
 by stems. What the person says about it weighs: who reminds or complains needs less likeness than who says nothing.
 
-No restatement: a message sent or edited again with no reply and no compaction between, another agent's orders and a tool's
-own lines, lines of output that are alike, the same job for another object, or again after it was done.
+No restatement: a message sent or edited again with no reply and no compaction between, another agent's orders and a
+tool's own lines, lines of output that are alike, the same job for another object, or again after it was done.
 """
 
 import re
@@ -46,8 +46,9 @@ class Said:
         parts = list(map(described, sentences(written)[:SENTENCES]))
         if 1 < len(parts) <= 3 and len(written) < LONG:  # what a short message says may go over its sentences
             parts.append({**described(" ".join(written.split())), "orders": any(part["orders"] for part in parts)})
-        message = {"turn": turn, "text": written, "sentences": [part for part in parts if part["stems"]], "pasted": pasted,
-                   "stems": set(stems(text[:READ])), "cue": cue(written) if len(written) < LONG else None}
+        message = {"turn": turn, "text": written, "pasted": pasted, "stems": set(stems(text[:READ])),
+                   "sentences": [part for part in parts if part["stems"]],
+                   "cue": cue(written) if len(written) < LONG else None}
         verdict = None
         if self.messages and origin != "agent" and not MACHINE.match(text) and (replied or not self.resent(message)):
             verdict = self.judge(message, near)

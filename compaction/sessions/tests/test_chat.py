@@ -49,15 +49,6 @@ class Chat(unittest.TestCase):
         events, _, _ = imported({"one.jsonl": lines})
         self.assertEqual([(e["conversation_id"], e["content"]) for e in events], [("one-0", "a"), ("one-1", "b")])
 
-    def test_the_document_of_the_first_codex_is_read(self):
-        items = [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "fix it"}]},
-                 {"type": "local_shell_call", "id": "l1", "call_id": None, "action": {"command": ["ls"]}},
-                 {"type": "local_shell_call_output", "call_id": "l1", "output": "a.py"}, "torn"]
-        events, _, summary = imported({"r.json": json.dumps({"session": {"id": "s"}, "items": items})})
-        self.assertEqual([e["kind"] for e in events], ["user", "tool_call", "tool_result"])
-        self.assertEqual(events[1]["call_id"], events[2]["call_id"])
-        self.assertEqual(summary["unread"], {"message that is no object": 1})
-
 
 if __name__ == "__main__":
     unittest.main()

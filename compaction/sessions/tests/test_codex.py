@@ -33,15 +33,6 @@ class CodexRollout(unittest.TestCase):
         self.assertEqual(told(events), [(1, 0, "user", "fix it"), (1, 1, "assistant", "Fixed.")])
         self.assertEqual(self.summary["noted"], {"user turn without a user_message line": 1})
 
-    def test_the_first_versions_without_a_wrapper_are_read(self):
-        lines = [{"id": NEW, "timestamp": "2025-05-01T10:00:00Z", "instructions": None}, {"record_type": "state"},
-                 {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "fix it"}]},
-                 {"type": "function_call", "name": "shell", "arguments": '{"command": ["ls"]}', "call_id": "c1"},
-                 {"type": "function_call_output", "call_id": "c1", "output": '{"output": "a.txt"}'}]
-        events = self.read(lines)
-        self.assertEqual([e["kind"] for e in events], ["user", "tool_call", "tool_result"])
-        self.assertEqual(events[1]["arguments"], {"command": ["ls"]})
-
     def test_arguments_are_the_value_in_the_string_and_a_program_or_patch_stays_text(self):
         c = Codex()
         patch = "*** Begin Patch\n*** Update File: a.py\n+x = 1\n*** End Patch"

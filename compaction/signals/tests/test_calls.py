@@ -15,9 +15,9 @@ class Log:
     def call(self, name, arguments, result="ok", **fields):
         self.n, self.reply = self.n + 1, self.reply + 1
         at = {"turn": self.turn, "reply": self.reply, "call_id": f"c{self.n}", **fields}
-        self.calls.call({**at, "name": name, "arguments": arguments})
+        self.calls.tool_call({**at, "name": name, "arguments": arguments})
         if result is not None:
-            self.calls.result({**at, "content": result})
+            self.calls.tool_result({**at, "content": result})
         return self
 
     def compact(self):
@@ -158,13 +158,13 @@ class Hits(unittest.TestCase):
     def test_history_that_a_fork_copied_is_no_hit_and_not_counted(self):
         log = Log().call(*READ).compact().call(*READ, copied=True)
         self.assertEqual(log.kinds(), [])
-        self.assertEqual(log.calls.window.counts["after"], [0, 0])
+        self.assertEqual(log.calls.shares()["after"], [0, 0])
 
 
 class Control(unittest.TestCase):
     def counts(self, log):
         log.calls.end()
-        return log.calls.window.counts
+        return log.calls.shares()
 
     def test_calls_far_from_a_compaction_are_the_control_and_the_first_window_is_not(self):
         log = Log(turns=2)
