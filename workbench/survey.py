@@ -106,27 +106,26 @@ def kept(prefix, least, block):
 
 
 def read_conversations(path, count):
-    """([(name, instructions, turns, last question or None)], losses) of a chat log or a case set."""
-    values, unread = read_log(path)
+    """([(name, instructions, turns)], losses) of a chat log or a case set; the last turn may be a question alone."""
+    values, losses = read_log(path)
     first = values[0][1] if values else None
     if isinstance(first, dict) and ("cases" in first or "history" in first):
         cases = check_set(first if "cases" in first else [value for _, value in values], path)
         asked = Counter(id(case["history"]) for case in cases)
-        whole = {id(case["history"]): case for case in reversed(cases)}
-        return [(case["id"], case["instructions"], case["history"], case["current"] if asked[one] == 1 else None)
-                for one, case in reversed(whole.items())], unread
-    histories, cases, losses = import_chat(values)
+        cases = {id(case["history"]): case for case in reversed(cases)}
+        return [(case["id"], case["instructions"], case["history"] + [asks(case)] * (asked[one] == 1))
+                for one, case in reversed(cases.items())], losses
+    histories, cases, unread = import_chat(values)
     made = case_set(histories, cases, NO_LIMIT)
     histories, cases, unfit = that_fit(made["histories"], made["cases"], count)
-    losses = unread + losses + unfit
+    losses += unread + unfit
     check_some(cases, losses, path)
-    return [(case["id"], case["instructions"], histories[case["history"]], case["current"]) for case in cases], losses
+    return [(case["id"], case["instructions"], histories[case["history"]] + [asks(case)]) for case in cases], losses
 
 
-def questions(conversation):
-    """The user turns of a conversation."""
-    _, _, turns, last = conversation
-    return [turn["user"] for turn in turns] + ([last] if last is not None else [])
+def asks(case):
+    """The question of a case as a turn without a reply."""
+    return {"user": case["current"], "assistant": ""}
 
 
 def survey(conversations, rules, budgets, count, least=0, block=1):
@@ -135,9 +134,8 @@ def survey(conversations, rules, budgets, count, least=0, block=1):
     rules    {name: strategy}
     figures  requests, failed (the rule gave no request), turns (there were), turns_sent, tokens, cached_tokens
     """
-    levels = {budget: {"fit_whole": 0, "never_fit": 0, "rules": {rule: dict.fromkeys(COUNTED, 0)
-                                                                 for rule in rules}}
-              for budget in budgets}
+    none = dict.fromkeys(COUNTED, 0)
+    levels = {budget: {"fit_whole": 0, "never_fit": 0, "rules": dict.fromkeys(rules, none)} for budget in budgets}
     for conversation in progress(conversations, desc="survey", unit=" conversations"):
         tokens, before, last = Tokens(count), {}, {}
         try:
@@ -147,17 +145,16 @@ def survey(conversations, rules, budgets, count, least=0, block=1):
                     level["fit_whole"] += whole <= budget
                     level["never_fit"] += smallest > budget
                     for rule, select in rules.items() if smallest <= budget else ():
-                        figures = level["rules"][rule]
                         selected, problem = run_one(rule, select, with_input(case, budget), count, {})
-                        if problem is not None:
-                            figures["failed"] += 1
-                            continue
-                        parts = tokens.parts(selected)
-                        prefix = common_prefix(parts, before.get((budget, rule), ()))
-                        before[budget, rule], last[budget, rule] = parts, selected
-                        for field, value in zip(COUNTED, (1, 0, len(case["history"]), len(
-                                selected["turns"]), selected["input_tokens"], kept(prefix, least, block))):
-                            figures[field] += value
+                        added = (0, 1, 0, 0, 0, 0)
+                        if problem is None:
+                            parts = tokens.parts(selected)
+                            prefix = common_prefix(parts, before.get((budget, rule), ()))
+                            before[budget, rule], last[budget, rule] = parts, selected
+                            added = (1, 0, len(case["history"]), len(selected["turns"]), selected["input_tokens"],
+                                     kept(prefix, least, block))
+                        figures = level["rules"][rule]
+                        level["rules"][rule] = {field: figures[field] + more for field, more in zip(COUNTED, added)}
             for place, selected in last.items():
                 tokens.check(selected, before[place])
         except CountError as error:
@@ -167,13 +164,12 @@ def survey(conversations, rules, budgets, count, least=0, block=1):
 
 def requests(conversation):
     """A case without a budget for each user turn. They share one history, which grows from one to the next."""
-    name, instructions, turns, _ = conversation
-    history = []
-    for number, current in enumerate(questions(conversation)):
-        history += turns[number - 1:number] if number else []
-        yield {"id": name, "split": "dev", "kind": "", "instructions": instructions, "current": current,
+    (name, instructions, turns), history = conversation, []
+    for turn in turns:
+        yield {"id": name, "split": "dev", "kind": "", "instructions": instructions, "current": turn["user"],
                "history": history, "required": [], "stale": [],
                "budget": {"context_limit": NO_LIMIT, "max_new_tokens": 0, "margin": 0}}
+        history.append(turn)
 
 
 def figures_of(level):
@@ -216,12 +212,11 @@ def main(argv=None):
     log_hash = file_hash(args.log) if args.log.is_file() else None  # a pipe can be read once
     conversations, losses = read_conversations(args.log, count)
     levels = survey(conversations, rules, args.budget, count, args.least, args.block)
-    report = {
-        "log": args.log.name, "log_sha256": log_hash, "tokenizer_manifest_sha256": file_hash(args.tokenizer),
-        "counter": count.profile(), "least": args.least, "block": args.block, "conversations": len(conversations),
-        "user_turns": sum(map(len, map(questions,
-                                       conversations))), "left_out": dict(Counter(loss["what"] for loss in losses)),
-        "budgets": {str(budget): level for budget, level in levels.items()}}
+    report = {"log": args.log.name, "log_sha256": log_hash, "tokenizer_manifest_sha256": file_hash(args.tokenizer),
+              "counter": count.profile(), "least": args.least, "block": args.block,
+              "conversations": len(conversations), "user_turns": sum(len(turns) for _, _, turns in conversations),
+              "left_out": dict(Counter(loss["what"] for loss in losses)),
+              "budgets": {str(budget): level for budget, level in levels.items()}}
     sys.stdout.write(dump(report))
     told = [f"{report['conversations']} conversations, {report['user_turns']} user turns"]
     told += [f"{budget:,} tokens: {level['fit_whole']} fit whole, {level['never_fit']} never fit"

@@ -39,7 +39,7 @@ def turns(*words):
     return [{"user": word, "assistant": f"{word}!"} for word in words]
 
 
-TALK = ("talk", "Be brief", turns("a", "b", "c"), "d")
+TALK = ("talk", "Be brief", turns("a", "b", "c", "d"))
 # By hand: "Be brief" costs 5 (<, system, Be, brief, >), each message 4, the end 2. The requests of `recent`:
 #   a          5 + 4 + 2 = 11
 #   a a! b     5 + 12 + 2 = 19: shares instructions, a and "<" with the one before, 5 + 4 + 1 = 10; then "assistant"
@@ -81,7 +81,7 @@ class ByHand(unittest.TestCase):
 
     def test_parts_of_an_earlier_request_are_not_rendered_again(self):
         count = WordCounter()
-        survey([("long", "", turns(*(f"w{number}" for number in range(40))), None)], {"recent": STRATEGIES["recent"]},
+        survey([("long", "", turns(*(f"w{number}" for number in range(40))))], {"recent": STRATEGIES["recent"]},
                [10_000], count)
         self.assertLess(count.rendered, 500)  # 1,600 where each request is rendered whole
 
