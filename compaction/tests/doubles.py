@@ -86,7 +86,8 @@ class CountsWords:
         self.manifest = manifest
 
     def text(self, messages, tools=None):
-        return "".join(f"<bos>{message['role']}\n{message['content']}\n" for message in messages)
+        """The request as a template writes it that knows no tools."""
+        return "".join(f"<bos>{one['role']}\n{one['content']}\n" for one in messages if one["role"] != "tool")
 
     def profile(self):
         return {"model": "double: words"}

@@ -13,6 +13,7 @@ from unittest import mock
 import tokenizer
 from base.command import file_hash, read_json, status_of
 from compaction import check, result_file
+from compaction.rows import verdicts
 from compaction.tests.doubles import CountsWords, small_fixture
 
 BUDGET = ["--context-limit", "70", "--max-new-tokens", "8", "--margin", "2"]
@@ -34,6 +35,12 @@ def keeps_said(history, budget, count):
     return [{"role": "user", "content": said}, history[-1]]
 
 
+def keeps_said_unseen(history, budget, count):
+    """A compactor for the tests that leaves the items where no template writes them: a result without its call."""
+    said = keeps_said(history, budget, count)[0]["content"]
+    return [{"role": "tool", "tool_call_id": "c1", "content": said}, history[-1]]
+
+
 def doubles_it(history, budget, count):
     """A compactor for the tests whose output grows."""
     return [*history, *history]
@@ -49,7 +56,8 @@ def turns_round(history, budget, count):
     return [{"role": "user", "content": "The cutover is on Friday."}, history[-1]]
 
 
-keeps_all.extractive = keeps_last.extractive = keeps_said.extractive = doubles_it.extractive = True
+keeps_all.extractive = keeps_last.extractive = keeps_said.extractive = keeps_said_unseen.extractive = (
+    doubles_it.extractive) = True
 
 
 class Command(unittest.TestCase):
@@ -137,11 +145,14 @@ class Command(unittest.TestCase):
         self.assertEqual((status, report["candidate"]["compliant"]), (1, False))
         self.assertEqual([one["compaction"] for one in report["candidate"]["failed"]], [1, 1])
         self.assertIn("2 compactions failed", err)
-        self.assertEqual(
-            {verdict for item in report["candidate"]["items"] for verdict in item["verdicts"].values()}, {"absent"})
+        self.assertEqual(set(verdicts(report["candidate"]["items"])), {"absent"})
         status, report, err = self.compact("doubles_it", against="keeps_last")
         self.assertEqual(status, 1)
         self.assertTrue(err.startswith("blocked: worse in failed compactions"), err)
+
+    def test_what_the_template_does_not_write_counts_as_kept(self):
+        _, report, _ = self.compact("keeps_said_unseen")
+        self.assertEqual(set(verdicts(report["candidate"]["items"])), {"absent"})
 
     def test_a_judged_row_says_that_its_judge_is_unmeasured(self):
         _, report, err = self.compact("rewrites", "--judge", self.mine("says_absent"))
@@ -255,7 +266,9 @@ class Command(unittest.TestCase):
         text = path.read_text(encoding="utf-8")
         self.assertIn('tests="11" failures="9" errors="0"', text)
         self.assertIn('<failure message="blocked: worse in constraints retained', text)
-        self.assertIn('<error message="mostly unknown: ', (self.folder / "open.xml").read_text(encoding="utf-8"))
+        text = (self.folder / "open.xml").read_text(encoding="utf-8")
+        self.assertIn('<error message="mostly unknown: ', text)
+        self.assertIn('tests="7" failures="0" errors="6"', text)  # the prompt's size is known and met
 
     def test_another_models_manifest_counts_all_the_same_as_the_shipped_one(self):
         manifest = self.write("other-manifest.json", "{}")

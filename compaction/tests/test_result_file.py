@@ -9,8 +9,8 @@ from pathlib import Path
 from base.command import InputError
 from base.stats import resolution
 from compaction import result_file
-from compaction.result_file import check_report, read_report, record, record_path
-from compaction.tests.made import made_report, made_result
+from compaction.result_file import check_report, item_problem, read_report, record, record_path
+from compaction.tests.made import made_item, made_report, made_result
 
 KINDS = {
     "copied": made_result(extractive=True),
@@ -80,6 +80,12 @@ class Checking(unittest.TestCase):
             report = copy.deepcopy(PAIR)
             report["candidate"][field].append(report["candidate"][field][0])
             self.assertRaisesRegex(InputError, "stands twice", check_report, report, "r.json")
+
+    def test_a_failed_compaction_kept_an_item(self):
+        context = {"turn": 9, "inside": False, "opaque": False, "failed": True}
+        for verdict, told in (("absent", None),
+                              ("verbatim", "compaction 1: cannot be verbatim without a judge's key there")):
+            self.assertEqual(item_problem(made_item(verdict) | {"turn": 1}, {"1": context}), told)
 
     def test_two_results_that_cannot_be_compared_stand_merged_in_one(self):
         other = copy.deepcopy(PAIR)

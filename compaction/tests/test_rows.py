@@ -6,9 +6,9 @@ import unittest
 from pathlib import Path
 
 from base.stats import wilson
-from compaction.comparison import compare_rows, decide, shared_unknown
-from compaction.rows import GATES, build_rows, compliant, read_gates, tokens_row, verdict_row
-from compaction.tests.made import made_item
+from compaction.comparison import compare, compare_rows, decide, shared_unknown
+from compaction.rows import GATES, build_rows, compliant, read_gates, summarize, tokens_row, verdict_row
+from compaction.tests.made import made_item, made_result
 
 
 def retained_row(name, kept, decisions, unknown=0, gate=None):
@@ -92,6 +92,15 @@ class Gates(unittest.TestCase):
         self.assertEqual(list(GATES.items()),
                          [("constraint", 0.95), ("open_question", 0.90), ("commitment", 0.95), ("reference", 0.98),
                           ("contradictions", 0), ("prompt_tokens", "budget")])
+
+    def test_a_failed_compaction_is_compliant_or_safe_where_its_rows_are(self):
+        context = {"conversation_id": "c", "compaction": 1, "tokens": 99}
+        for failed in (True, False):
+            result = summarize([], [context | {"failed": failed}], 100, dict.fromkeys(GATES))
+            self.assertIs(result["compliant"], not failed)
+        fine = made_result(extractive=True)
+        self.assertEqual(compare(fine | {"failed": [context]}, fine)["decision"], "blocked")
+        self.assertEqual(compare(fine, fine | {"failed": [context]})["decision"], "safe")
 
     def test_what_is_undecided_outweighs_a_missed_gate(self):
         self.assertIs(compliant([{"state": "missed"}, {"state": "undecided"}]), False)
