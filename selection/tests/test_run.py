@@ -65,7 +65,7 @@ class ManyCases(unittest.TestCase):
         pipe = self.path.with_name("shared.pipe")
         os.mkfifo(pipe)
         data = self.path.read_bytes()
-        writer = Thread(target=lambda: pipe.write_bytes(data))
+        writer = Thread(target=lambda: pipe.write_bytes(data), daemon=True)
         writer.start()
         report = run(pipe, ["recent"])
         writer.join()
