@@ -1,12 +1,8 @@
 """Compare two recordings answer by answer: paired by case, strategy and seed, never by means alone.
 
-Run:  python answer_check.py compare answer-result.json other.json
-
 Lists each discordant pair (one passed, the other failed), tests the difference with an exact sign-flip test over
 cases, and shows how often the seeds of one recording agree among themselves: a difference within that is noise.
 Pairs in which one answer is incomplete are counted apart and listed, never taken for a fail.
-
-Does not grade (answer_check.py does).
 
 sign-flip test  under "no difference" the sign of each case's difference is a coin toss; p is the share of all sign
                 patterns whose sum is at least as far from zero as the one seen (two-sided, R. A. Fisher 1935)
@@ -47,7 +43,10 @@ def pairs(recording, other, verdicts, other_verdicts):
 
 
 def sign_flip(differences):
-    """The exact two-sided p of whole-number differences, one a case; cost grows with their sum, not with 2 to the n."""
+    """The exact two-sided p of whole-number differences, one a case: sign_flip([5, 5, 5, 5, 5, 5]) -> 0.03125.
+
+    Cost grows with their sum, not with 2 to the n.
+    """
     sums = Counter({0: 1})
     for size in map(abs, differences):
         flipped = Counter()

@@ -1,7 +1,5 @@
 """A model behind a server with OpenAI's interface (llama.cpp's, vLLM): the same answers, and what nothing pins there.
 
-Run:  python answer_check.py record --api openai --host http://127.0.0.1:8080 --out llama.local.json --dry-run
-
 Such a server says neither which weights it holds nor how much context a request gets. The recording names what was
 not verified; the token count of every prompt is still held against ours. An Ollama is refused: its /v1 drops options
 in silence. A model block may give the name to ask for as `served_model`; else it is the block's ollama_tag.

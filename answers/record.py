@@ -1,13 +1,9 @@
 """Record a model's answers to each strategy's requests: nothing is asked twice, lost, mixed or cut without a word.
 
-Run:  python answer_check.py record --help
-
 Every answer goes to the journal before the next request (answers/journal.py). The finished recording is put together
 from the journal alone, in the order of the plan, so a run that was killed often ends in the same bytes as one that was
 not. A reply that is no answer is kept aside and asked for once more, then entered as incomplete. A prompt that the
 server counts otherwise than we do ends the run: what came answers another request than the one that was made.
-
-Does not speak to a server (answer_model.py) or grade (answer_check.py).
 
 planned  {"strategy", "case", "messages", "input_tokens", "num_ctx", "num_predict"}; counts in tokens
 task     {"key": journal key, "body": exact request, "planned": planned}
