@@ -26,9 +26,9 @@ from pathlib import Path
 
 from answers import claims
 from answers.keys import check_covered, read_keys
-from answers.recording import read_recording, same_as_recorded
+from answers.recording import is_recording, read_recording, same_as_recorded
 from answers.reply import incomplete_kind
-from base.command import dump, file_hash, make_parser, read_json, run_command
+from base.command import check_replaceable, dump, file_hash, make_parser, read_json, replace_file, run_command
 from base.shown import figures, written_out
 
 HERE = Path(__file__).parent
@@ -145,7 +145,6 @@ def run_record(args):
     from answers import record
     from answers.journal import open_journal
     from answers.openai_server import OpenAIModel
-    from answers.recording import check_place, keep
 
     pinned = read_model(args.model) if args.model else MODEL
     kind = {"ollama": AnswerModel, "openai": OpenAIModel}[args.api]
@@ -154,7 +153,7 @@ def run_record(args):
     if args.dry_run:
         sys.stdout.write(dump(record.shown(chosen, pinned["seeds"], partial(kind.request, pinned))))
         return 0
-    check_place(args.out)
+    check_replaceable(args.out, is_recording)  # told now, and not when all answers are there
     model = kind(pinned, args.host)
     record.tell_server(model)
     with open_journal(args.out) as journal:
@@ -168,7 +167,8 @@ def run_record(args):
         if args.only:
             sys.stdout.write(dump({**counts, "missing": record.missing(tasks, journal)}))
             return 0
-        keep(args.out, record.finished(tasks, model, journal, sources))
+        recording = record.finished(tasks, model, journal, sources)
+        replace_file(args.out, dump(recording).encode("utf-8"), is_recording)
     sys.stdout.write(dump({"recording": str(args.out), **counts}))
     return 0
 

@@ -183,22 +183,16 @@ def parsed(data, where):
 
 def check_status(status, data, url):
     """Nothing for 200; Unavailable for a status worth another try; ServerError for the rest."""
-    if status == 200:
-        return
-    text = error_text(data) or NO_REASON.get(status, "no reason given")
-    error = Unavailable if status in TRY_AGAIN else ServerError
-    raise error(f"{url}: status {status}: {text}")
+    if status != 200:
+        text = error_text(data) or NO_REASON.get(status, "no reason given")
+        raise (Unavailable if status in TRY_AGAIN else ServerError)(f"{url}: status {status}: {text}")
 
 
 def error_text(data):
     """The text of a JSON error body, shortened to one line, or None."""
-    try:
+    with contextlib.suppress(InputError, KeyError, TypeError):
         error = parsed(data, "error")["error"]
-    except (InputError, KeyError, TypeError):
-        return None
-    if isinstance(error, dict):
-        error = error.get("message", error)
-    return one_line(error, 300)
+        return one_line(error.get("message", error) if isinstance(error, dict) else error, 300)
 
 
 def patient(call, wait, waits=WAITS_S):

@@ -9,9 +9,8 @@ hashes     recorded.answers_sha256 is over all answers, recorded.requests.STRATE
 """
 
 import json
-from pathlib import Path
 
-from base.command import InputError, check_replaceable, dump, read_json, replace_file, sha256
+from base.command import InputError, read_json, sha256
 from base.shapes import Each, misfit
 
 WHOLE = {"seed": int, "answer": str, "tool_calls": list, "done_reason": str, "prompt_tokens": int,
@@ -87,20 +86,8 @@ def same_as_recorded(recording):
 
 
 def is_recording(path):
-    """Whether a file is a recording, however damaged: nothing else is ever replaced by one."""
+    """Whether a file is a recording, however damaged: nothing else is ever replaced by one, and it is kept beside."""
     try:
         return misfit(read_json(path), {"model": object, "answers": object}) is None
     except InputError:
         return False
-
-
-def check_place(out):
-    """Nothing, or InputError for a place that a recording cannot take: told before anything is asked."""
-    if not Path(out).name:
-        raise InputError(f"--out {out}: no name of a file; give the one that the recording shall have")
-    check_replaceable(out, is_recording)
-
-
-def keep(out, recording):
-    """Write a finished recording in its place; another one that stood there is kept beside it, byte for byte."""
-    replace_file(out, dump(recording).encode("utf-8"), is_recording)

@@ -127,33 +127,11 @@ def model_judge(path, manifest=None):
     return make_judge(ask, model["identity"] | {"prompt_sha256": words})
 
 
-class RecordedJudge:
-    """A judge that answers from recorded verdicts and asks another judge, where there is one, for the rest."""
-
-    def __init__(self, identity, known, ask=None, keep=lambda line: None, card="unmeasured"):
-        """`known`: key -> recorded line; `ask`: the judge behind it or None; `keep(line)` stores a new verdict."""
-        self.identity, self.card, self._known, self._ask, self._keep = identity, card, dict(known), ask, keep
-
-    def __call__(self, question):
-        key = question_key(question)
-        line = self._known.get(key)
-        if self._ask and (line is None or line["verdict"] is None):
-            reply = self._ask(question)
-            reply = reply if isinstance(reply, dict) else {}
-            verdict = reply.get("verdict")
-            line = {"key": key, "judge": self.identity, "verdict": verdict if verdict in JUDGED else None,
-                    "answer": reply.get("answer"), "problems": reply.get("problems", [])}
-            self._known[key] = line
-            self._keep(line)
-        return line
-
-    def about(self):
-        """What a report says of the judge."""
-        return {"identity": self.identity, "card": self.card}
-
-
 def recorded_judge(name=None, path=None, card_path=None, manifest=None):
-    """The judge that a command's options name: one to ask, recorded verdicts, or both; InputError where they differ."""
+    """The judge that a command's options name: one to ask, recorded verdicts, or both; InputError where they differ.
+
+    It has an identity, a `card` (or "unmeasured") and `about()`, what a report says of it.
+    """
     if name == "human" and not path:
         raise InputError("--judge human: give --verdicts FILE too, where what the person says is kept")
     ask = find_judge(name, manifest) if name else None
@@ -164,8 +142,22 @@ def recorded_judge(name=None, path=None, card_path=None, manifest=None):
     known = {line["key"]: line for line in lines if line["judge"] == identity}
     if not ask and len(judges := {json.dumps(line["judge"], sort_keys=True) for line in lines}) > 1:
         raise InputError(f"{path}: holds verdicts of {len(judges)} judges; keep one judge to a file")
-    keep = partial(append_line, path) if path else lambda line: None
-    return RecordedJudge(identity, known, ask, keep, read_card(card_path, identity) if card_path else "unmeasured")
+
+    def judge(question):
+        key = question_key(question)
+        if ask and (key not in known or known[key]["verdict"] is None):
+            reply = ask(question)
+            reply = reply if isinstance(reply, dict) else {}
+            verdict = reply.get("verdict")
+            known[key] = {"key": key, "judge": identity, "verdict": verdict if verdict in JUDGED else None,
+                          "answer": reply.get("answer"), "problems": reply.get("problems", [])}
+            if path:
+                append_line(path, known[key])
+        return known.get(key)
+
+    judge.identity, judge.card = identity, read_card(card_path, identity) if card_path else "unmeasured"
+    judge.about = lambda: {"identity": identity, "card": judge.card}
+    return judge
 
 
 def find_judge(name, manifest=None):

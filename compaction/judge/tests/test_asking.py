@@ -11,7 +11,7 @@ from unittest import mock
 
 from base.command import InputError
 from compaction.fixtures.items import check, question_key
-from compaction.judge.asking import RecordedJudge, find_judge, judge_prompt, make_judge, read_verdicts, recorded_judge
+from compaction.judge.asking import find_judge, judge_prompt, make_judge, read_verdicts, recorded_judge
 from modelkit.prompts import instruction_region
 
 QUESTION = {"probe": "May it push?", "expect": "No.", "context": "The user forbade it."}
@@ -228,8 +228,7 @@ class Keeping(unittest.TestCase):
             recorded_judge(None, self.path)
 
     def test_an_unreadable_reply_is_kept_as_none_and_is_no_verdict(self):
-        judge = RecordedJudge("j", {}, lambda question: {"verdict": "maybe"}, lambda line: self.write(line))
-        self.assertIsNone(judge(QUESTION)["verdict"])
+        self.assertIsNone(recorded_judge(f"{__name__}:doubtful_judge", self.path)(QUESTION)["verdict"])
         self.assertIsNone(read_verdicts(self.path)[0]["verdict"])
         self.assertIsNone(recorded_judge(None, self.path)(QUESTION)["verdict"])
 
@@ -268,6 +267,11 @@ def counting_judge(question):
     """Double of a judge that counts how often it is asked."""
     counting_judge.asked += 1
     return {"verdict": "absent", "answer": "-", "problems": []}
+
+
+def doubtful_judge(question):
+    """Double of a judge whose verdict is none."""
+    return {"verdict": "maybe"}
 
 
 def broken_judge(question):
