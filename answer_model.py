@@ -20,7 +20,7 @@ import os
 import sys
 
 from answers.builds import bare_digest, check_shown, check_version, field, find_build, full_name, pinned_block
-from answers.exchange import BrokenReply, ServerError, base_url, check_status, exchange, get_json
+from answers.exchange import ServerError, base_url, get_json
 from answers.reply import read_stream
 from answers.server import Server, sampler_options
 from base.command import InputError, dump, make_parser, read_json, run_command
@@ -88,12 +88,8 @@ class AnswerModel(Server):
 
     def send(self, body):
         """The answer that the server gives to one request, or BrokenReply."""
-        url = f"{self.url}/api/chat"
-        status, data, fault = exchange("POST", url, body, *self.times)
-        check_status(status, data, url)
-        if fault == "too_large":
-            raise BrokenReply(fault, data.decode("utf-8", "replace"))
-        return read_stream(data, body["options"]["seed"], body["options"]["num_predict"])
+        options = body["options"]
+        return self.post("/api/chat", body, read_stream, options["seed"], options["num_predict"], streamed=True)
 
     def running(self):
         """(tokens of context that the loaded model has or None where nobody says, names of other loaded models)."""

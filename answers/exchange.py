@@ -34,9 +34,9 @@ class Unavailable(ServerError):
 class BrokenReply(ValueError):
     """A reply with status 200 that is no answer: `kind` is its name in the report, `raw` the text as it came."""
 
-    def __init__(self, kind, raw=""):
+    def __init__(self, kind):
         super().__init__(f"the reply is no whole answer: {kind}")
-        self.kind, self.raw = kind, raw
+        self.kind, self.raw = kind, ""
 
 
 def base_url(address, default_port=11434):

@@ -15,6 +15,7 @@ from base.shapes import Each, misfit
 
 WAYS_LIMIT = 4 * MAX_GRADED_CHARS  # one unbounded quantifier beside a small one, or a few small ones
 KEYS = {"cases": Each({"must": [str], "stale": [str]}, least=1)}
+BOUNDS = {"*": "0,", "+": "1,", "?": "0,1"}
 PART = re.compile(  # of a pattern: an escape, a set, the start or end of a group, an alternative, a quantifier
     r"(?P<reference>\\[1-9]|\(\?P=|\(\?\(|\(\?#|\(\?[a-zA-Z-]+[:)])|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]"
     r"|(?P<open>\((?:\?(?:[:=!>]|<[=!]|P<\w+>))?)|(?P<close>\))|(?P<bar>\|)"
@@ -62,7 +63,8 @@ def ways_to_match(pattern):
             groups.append([1, 0])
             continue
         if part["quantifier"]:
-            low, high = bounds(part["quantifier"])
+            low, comma, high = BOUNDS.get(part["quantifier"], part["quantifier"][1:-1]).partition(",")
+            low, high = int(low or 0), int(high or MAX_GRADED_CHARS) if comma else int(low)
             if inner > 1 and high > 1:
                 raise ValueError("a quantifier stands over a part that can itself match in several ways")
             groups[-1][0] *= max(1, min(high, MAX_GRADED_CHARS) - low + 1)
@@ -77,12 +79,6 @@ def ways_to_match(pattern):
             groups[-1][0] *= inner
     ways, bars = groups[0]
     return ways * (bars + 1)
-
-
-def bounds(quantifier):
-    """(least, most) repeats: bounds("{2,}") -> (2, MAX_GRADED_CHARS)."""
-    low, comma, high = {"*": "0,", "+": "1,", "?": "0,1"}.get(quantifier, quantifier[1:-1]).partition(",")
-    return int(low or 0), int(high or MAX_GRADED_CHARS) if comma else int(low)
 
 
 def check_covered(recording, keys, where):

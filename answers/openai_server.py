@@ -7,7 +7,7 @@ in silence. A model block may give the name to ask for as `served_model`; else i
 
 import json
 
-from answers.exchange import BrokenReply, ServerError, Unavailable, base_url, check_status, exchange, get_json
+from answers.exchange import ServerError, Unavailable, base_url, exchange, get_json
 from answers.reply import read_completion
 from answers.server import Server, sampler_options
 from base.command import InputError
@@ -63,12 +63,7 @@ class OpenAIModel(Server):
 
     def send(self, body):
         """The answer that the server gives to one request, or BrokenReply."""
-        url = f"{self.url}/v1/chat/completions"
-        status, data, fault = exchange("POST", url, body, *self.times)
-        check_status(status, data, url)
-        if fault:
-            raise BrokenReply(fault, data.decode("utf-8", "replace"))
-        return read_completion(data, body["seed"], body["max_tokens"])
+        return self.post("/v1/chat/completions", body, read_completion, body["seed"], body["max_tokens"])
 
     def running(self):
         """(tokens of context that a request gets or None where nobody says, no others: such a server holds one)."""

@@ -110,24 +110,18 @@ def tell_server(model):
 
 def ask_all(tasks, model, journal, jobs=1):
     """Ask for all that the journal lacks, `jobs` at a time; the number asked. The first fault ends the run."""
-    pending = [task for task in tasks if kept(task, journal) is None]
-    bar = {"total": len(pending), "desc": "answers", "unit": "answer"}
-    if jobs == 1:
-        for number, task in enumerate(progress(pending, **bar)):
-            ask_one(task, model, journal)
-            if number == 0:
-                check_runner(tasks, model)
-        return len(pending)
+    pending, ask = [task for task in tasks if kept(task, journal) is None], partial(ask_one, model=model, journal=journal)
     pool = ThreadPoolExecutor(jobs)
     try:
-        futures = [pool.submit(ask_one, task, model, journal) for task in pending]
-        for number, future in enumerate(progress(as_completed(futures), **bar)):
-            future.result()
+        futures = [pool.submit(ask, task) for task in pending if jobs > 1]
+        done = map(ask, pending) if jobs == 1 else (future.result() for future in as_completed(futures))
+        for number, _ in enumerate(progress(done, total=len(pending), desc="answers", unit="answer")):
             if number == 0:
                 check_runner(tasks, model)
     except KeyboardInterrupt:
         try:
-            print("stopping when the answers under way are there; once more to leave them", file=sys.stderr)
+            if jobs > 1:
+                print("stopping when the answers under way are there; once more to leave them", file=sys.stderr)
             pool.shutdown(cancel_futures=True)
         except KeyboardInterrupt:
             os._exit(told("stopped", 130))  # the interpreter would wait for the pool's threads

@@ -6,7 +6,6 @@ one (incomplete_kind names it so).
 """
 
 import re
-from functools import wraps
 
 from answers.exchange import BrokenReply
 from base.command import InputError, dump, parse_json
@@ -24,21 +23,6 @@ MESSAGE = {**dict.fromkeys(("content?", "thinking?", "reasoning_content?", "reas
            "tool_calls?": ([dict], NONE)}
 
 
-def keeps_raw(read):
-    """A reader of bodies whose BrokenReply holds the body."""
-
-    @wraps(read)
-    def reader(data, seed, num_predict):
-        try:
-            return read(data, seed, num_predict)
-        except BrokenReply as error:
-            error.raw = data.decode("utf-8", "replace")
-            raise
-
-    return reader
-
-
-@keeps_raw
 def read_stream(data, seed, num_predict):
     """The answer in a streamed body of Ollama's, or BrokenReply naming what is wrong with it."""
     texts, thoughts, calls, last = [], [], [], None
@@ -71,7 +55,6 @@ def stream_parts(data):
                 raise
 
 
-@keeps_raw
 def read_completion(data, seed, num_predict):
     """The answer in a whole body of OpenAI's interface, or BrokenReply naming what is wrong with it."""
     value = object_in(data)

@@ -2,7 +2,7 @@
 
 import time
 
-from answers.exchange import BrokenReply, ServerError, Unavailable, patient
+from answers.exchange import BrokenReply, ServerError, Unavailable, check_status, exchange, patient
 from base.command import InputError
 
 NEUTRAL = {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0, "repeat_penalty": 1.0, "presence_penalty": 0.0,
@@ -56,6 +56,18 @@ class Server:
         """
         sizes = {"num_ctx": num_ctx, "num_predict": num_predict, "seed": seed}
         return self.ask(self.body(messages, tools, **sizes, options=options))
+
+    def post(self, path, body, reader, seed, num_predict, streamed=False):
+        """What `reader` makes of the reply to one request; BrokenReply with what came where that is no answer."""
+        status, data, fault = exchange("POST", f"{self.url}{path}", body, *self.times)
+        check_status(status, data, f"{self.url}{path}")
+        try:
+            if fault and not (streamed and fault == "stopped_stream"):  # of a stream the last line tells
+                raise BrokenReply(fault)
+            return reader(data, seed, num_predict)
+        except BrokenReply as error:
+            error.raw = data.decode("utf-8", "replace")
+            raise
 
     def ask(self, body):
         """The answer to one exact request, the server's identity checked before and after it."""

@@ -234,7 +234,6 @@ class Replies(unittest.TestCase):
         data = b"".join(json.dumps(part).encode() + b"\n" for part in parts)
         with self.assertRaises(BrokenReply) as caught:
             read(data, 1, 96)
-        self.assertEqual(caught.exception.raw.encode(), data)
         return caught.exception.kind
 
     def test_a_stream_of_another_shape(self):
