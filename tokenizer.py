@@ -3,8 +3,8 @@
 Run:  python tokenizer.py messages.json
       python tokenizer.py --tokenizer other-manifest.json - < messages.jsonl
 
-FILE is a list of messages, an object with messages and tools, or JSON lines of them; "-" is standard input. From Python,
-count_request(messages, tools=None) gives the tokens of the request as the model's server sees it: generation prompt on,
+FILE is a list of messages, an object with messages and tools, or JSON lines of them; "-" is standard input. In Python
+count_request(messages, tools=None) is the tokens of the request as the model's server sees it: generation prompt on,
 thinking off, special tokens written by the template and not added again. counter() is the loaded Counter. Both can be
 the `count` of a strategy, which then adds costs (`part`) instead of counting each candidate again.
 
@@ -19,7 +19,7 @@ from pathlib import Path
 
 from base.command import dump, make_parser, run_command
 from base.shown import columns
-from tokens.manifest import MANIFEST, folder, read_manifest, read_verified, special_tokens
+from tokens.manifest import MANIFEST, folder, is_shipped, read_manifest, read_verified, special_tokens
 from tokens.request_file import cost_by_message, read_requests
 from tokens.template import CountError, TokenizerError, compile_template, render, template_text
 from tokens.token_sum import TokenSum
@@ -45,7 +45,7 @@ class Counter:
         self._sum = TokenSum(self.text, self.lengths, self.control_tokens, marks, words)
         self._whole, self._whole_s = 0, 0.0
 
-    def __call__(self, messages, tools=None):
+    def count(self, messages, tools=None):
         """Tokens of the whole request: a sum of known parts where the template allows it, else `full`."""
         total = self._sum.total(messages, tools)
         if total is None:
@@ -55,9 +55,7 @@ class Counter:
                 self._tell_whole(time.perf_counter() - began)
         return total
 
-    def count(self, messages, tools=None):
-        """The same as calling the counter."""
-        return self(messages, tools)
+    __call__ = count
 
     def full(self, messages, tools=None):
         """Tokens of the whole request, rendered and tokenised from scratch."""
@@ -133,7 +131,7 @@ def load_counter(manifest_path):
     """The Counter of a manifest, loaded anew where it was not loaded before."""
     manifest = read_manifest(manifest_path)
     files = read_verified(manifest_path, manifest)
-    return make_counter(manifest, files, manifest_path, None if manifest_path == MANIFEST else folder(manifest_path))
+    return make_counter(manifest, files, manifest_path, None if is_shipped(manifest_path) else folder(manifest_path))
 
 
 def make_counter(manifest, files, where, place=None):
@@ -157,12 +155,7 @@ def count_request(messages, tools=None):
     return counter()(messages, tools)
 
 
-def _part(runs):
-    """Counter.part of the pinned model."""
-    return counter().part(runs)
-
-
-count_request.part = _part  # what strategies look for in `count`: without it they count every candidate anew
+count_request.part = lambda runs: counter().part(runs)  # what strategies look for: else each candidate is counted anew
 
 
 def main(argv=None):

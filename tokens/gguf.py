@@ -7,7 +7,8 @@ Reads no tensors. What comes out is only as good as its hash, which prepare.py c
 import json
 import struct
 
-CONTROL, USER_DEFINED = 3, 4  # the token types whose tokens stand in added_tokens
+ADDED = (3, 4)  # the token types, control and user-defined, whose tokens stand in added_tokens
+FLAGS = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
 SPACE = "\u2581"  # how the vocabulary writes a space
 STRING, ARRAY = 8, 9
 NUMBERS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
@@ -73,7 +74,7 @@ def tokenizer_json(data):
         tokens, types, merges = (metadata[f"tokenizer.ggml.{name}"] for name in ("tokens", "token_type", "merges"))
         pairs = [split_merge(merge) for merge in merges]
         kinds = enumerate(types)
-        added = [added_token(number, tokens[number]) for number, kind in kinds if kind in (CONTROL, USER_DEFINED)]
+        added = [{"id": number, "content": tokens[number], **FLAGS} for number, kind in kinds if kind in ADDED]
     except KeyError as error:
         raise GgufError(f"its metadata has no {error.args[0]}") from None
     except (IndexError, TypeError) as error:
@@ -96,9 +97,7 @@ def file_text(added, tokens, pairs):
 
 def block(opening, lines, closing):
     """Lines at the depth of the model's fields, between brackets."""
-    if not lines:
-        return opening + closing
-    return f"{opening}\n      " + ",\n      ".join(lines) + f"\n    {closing}"
+    return f"{opening}\n      " + ",\n      ".join(lines) + f"\n    {closing}" if lines else opening + closing
 
 
 def split_merge(merge):
@@ -107,11 +106,6 @@ def split_merge(merge):
     if at < 0:
         raise GgufError(f"the merge {merge!r} is no pair")
     return [merge[:at], merge[at + 1 :]]
-
-
-def added_token(number, content):
-    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
-    return {"id": number, "content": content, **flags}
 
 
 def layout(added):

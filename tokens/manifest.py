@@ -5,7 +5,6 @@ manifest  {"model", "revision", "license", "bos_token", "files": {name: {"bytes"
           the date that a template which asks for one writes, so that a count does not depend on the day
 """
 
-import hashlib
 import os
 import re
 from datetime import date
@@ -26,7 +25,8 @@ class TokenizerError(InputError):
 def read_manifest(path):
     """The manifest in a JSON file, or InputError naming the field that cannot be used."""
     manifest = read_json(path)
-    problem = manifest_problem(manifest)
+    problem = misfit(manifest, SHAPE, "the manifest")
+    problem = problem or misfit(special_tokens(manifest), Each(str), "the manifest")
     if problem:
         raise InputError(f"{path}: {problem}; correct it, or pin the model again with prepare.py --model")
     return manifest
@@ -42,10 +42,6 @@ def is_digest(value):
     return isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) is not None
 
 
-def is_size(value):
-    return type(value) is int and value > 0
-
-
 def is_date(value):
     """Whether a value is an ISO date like 2026-01-31."""
     try:
@@ -54,16 +50,10 @@ def is_date(value):
         return False
 
 
-PINNED = {"bytes": is_size, "sha256": is_digest}
+PINNED = {"bytes": lambda size: type(size) is int and size > 0, "sha256": is_digest}
 PACKAGE = {"project": is_name, "archive": is_name, "sha256": is_name, "member": is_name}
 SHAPE = {"model": is_name, "revision?": (type(None), is_name), "files": Only(dict.fromkeys(FILES, PINNED)),
          "packages?": Each(PACKAGE), "today?": is_date}
-
-
-def manifest_problem(manifest):
-    """What is wrong with a manifest's value, or None."""
-    problem = misfit(manifest, SHAPE, "the manifest")
-    return problem or misfit(special_tokens(manifest), Each(str), "the manifest")
 
 
 def special_tokens(manifest):
@@ -74,8 +64,11 @@ def special_tokens(manifest):
 def folder(manifest_path=MANIFEST):
     """Where the files of a manifest lie: the default one's in .tokenizer/ or LAB_TOKENIZER, another's below it."""
     base = Path(os.environ.get("LAB_TOKENIZER") or ROOT / ".tokenizer")
-    path = Path(manifest_path).resolve()
-    return base if path == MANIFEST else base / path.stem
+    return base if is_shipped(manifest_path) else base / Path(manifest_path).stem
+
+
+def is_shipped(manifest_path):
+    return Path(manifest_path).resolve() == MANIFEST
 
 
 def verify(target, manifest):
@@ -87,39 +80,32 @@ def verify(target, manifest):
 def file_problem(path, pinned):
     """What is wrong with a file, or None."""
     try:
-        with open(path, "rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            if size != pinned["bytes"]:
-                return f"{path.name} has {size:,} bytes, not the pinned {pinned['bytes']:,}"
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        problem = bytes_problem(path.read_bytes(), pinned)
     except FileNotFoundError:
-        return f"{path.name} is missing"
+        problem = "is missing"
     except OSError as error:
-        return f"{path.name} cannot be read: {error.strerror or error}"
-    return None if digest == pinned["sha256"] else f"{path.name} differs from the pinned file (SHA-256 {digest})"
+        problem = f"cannot be read: {error.strerror or error}"
+    return problem and f"{path.name} {problem}"
 
 
 def bytes_problem(data, pinned):
-    """What is wrong with bytes that a source gave, or None."""
+    """What is wrong with a file's bytes, or None."""
     if len(data) != pinned["bytes"]:
-        return f"gave {len(data):,} bytes instead of the pinned {pinned['bytes']:,}"
+        return f"has {len(data):,} bytes instead of the pinned {pinned['bytes']:,}"
     digest = sha256(data)
-    return None if digest == pinned["sha256"] else f"gave other bytes than the pinned ones (SHA-256 {digest})"
+    return None if digest == pinned["sha256"] else f"has other bytes than the pinned ones (SHA-256 {digest})"
 
 
 def read_verified(manifest_path, manifest):
     """The bytes of the manifest's files by name, each hashed before use, or TokenizerError."""
-    found = {}
+    files, option = {}, "" if is_shipped(manifest_path) else f" --manifest {manifest_path}"
     for name, pinned in manifest["files"].items():
         path = folder(manifest_path) / name
-        remedy = "run: python prepare.py"
-        if Path(manifest_path) != MANIFEST:
-            remedy = f"run: python prepare.py --manifest {manifest_path}"
         try:
-            data = path.read_bytes()
+            files[name] = path.read_bytes()
+            problem = bytes_problem(files[name], pinned)
         except OSError as error:
-            raise TokenizerError(f"{path}: {error.strerror or error}; {remedy}") from None
-        if len(data) != pinned["bytes"] or sha256(data) != pinned["sha256"]:
-            raise TokenizerError(f"{path}: differs from {Path(manifest_path).name}; {remedy}")
-        found[name] = data
-    return found
+            problem = f"cannot be read: {error.strerror or error}"
+        if problem:
+            raise TokenizerError(f"{path}: {problem}; run: python prepare.py{option}")
+    return files

@@ -7,11 +7,11 @@ Writes nothing (prepare.py does) and does not load what it pins (tokenizer.py do
 """
 
 import hashlib
-import json
 import re
 
-from base.command import InputError
-from tokens.sources import CONFIG, TEMPLATE, Hub, MissingFile, SourceError, folder_source, parse_config, with_template
+from base.command import InputError, sha256
+from tokens.sources import CONFIG, TEMPLATE, Hub, MissingFile, SourceError, folder_source, json_object, with_template
+from tokens.template import template_text
 
 TOKENIZER = "tokenizer.json"
 
@@ -22,55 +22,34 @@ def pin(model, revision, given=None):
     Of a folder the hashes are the pin, so `revision` may be None there.
     """
     try:
-        if given is None or revision is not None:
-            check_commit(revision)
-        if given is not None:
-            fetch, licence = folder_source(given), None
-        else:
-            fetch, licence = hub_source(model, revision)
+        if not re.fullmatch("[0-9a-f]{40}", revision or ("0" * 40 if given is not None else "")):
+            raise InputError(f"--revision {revision or '(none)'} is no full commit hash; give its 40 hexadecimal "
+                             "digits, since a branch or a tag can move")
+        fetch, licence = (folder_source(given), None) if given is not None else hub_source(model, revision)
         return describe(model, revision, licence, fetch)
     except SourceError as error:
         raise InputError(f"{given or 'Hugging Face hub'}: {error}; nothing was pinned") from None
 
 
-def check_commit(revision):
-    if not re.fullmatch("[0-9a-f]{40}", revision or ""):
-        raise InputError(
-            f"--revision {revision or '(none)'} is no full commit hash; give its 40 hexadecimal digits, since a branch "
-            "or a tag can move")
-
-
 def describe(model, revision, licence, fetch):
     """The manifest and the files that `fetch` gives, or SourceError."""
     tokenizer, template = fetch(TOKENIZER), fetch(TEMPLATE)
-    check_tokenizer(tokenizer)
+    if not isinstance(json_object(tokenizer, TOKENIZER).get("model"), dict):
+        raise SourceError(f"{TOKENIZER} is no tokenizers file: it has no 'model'")
     tokens = special_tokens(template, fetch)
     files = {TOKENIZER: tokenizer, TEMPLATE: template}
-    pinned = {name: {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()} for name, data in files.items()}
+    pinned = {name: {"bytes": len(data), "sha256": sha256(data)} for name, data in files.items()}
     return {"model": model, "revision": revision, "license": licence, **tokens, "files": pinned}, files
-
-
-def check_tokenizer(data):
-    """SourceError for bytes that are no tokenizers file."""
-    try:
-        value = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise SourceError(f"{TOKENIZER} is not JSON: {error}") from None
-    if not isinstance(value, dict) or not isinstance(value.get("model"), dict):
-        raise SourceError(f"{TOKENIZER} is no tokenizers file: it has no 'model'")
 
 
 def special_tokens(template, fetch):
     """{name: text} of the special tokens that a template (bytes) names and tokenizer_config.json gives."""
-    try:
-        text = template.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise SourceError(f"{TEMPLATE} is not UTF-8 at byte {error.start}") from None
+    text = template_text({TEMPLATE: template}, TEMPLATE)
     if not text.strip():
         raise SourceError(f"{TEMPLATE} is empty")
     names = sorted(set(re.findall(r"\b[a-z]+_token\b", text)))
     try:
-        config = parse_config(fetch(CONFIG))
+        config = json_object(fetch(CONFIG), CONFIG)
     except MissingFile:
         if {"bos_token", "eos_token"} & set(names):  # written as nothing they would make each count wrong by one
             raise SourceError(f"the template writes {' and '.join(names)}; add the {CONFIG} that says what it is")
@@ -106,7 +85,7 @@ def hub_source(model, revision):
 def is_listed(data, entry):
     """Whether bytes are those of a file as the hub lists it: by SHA-256 for large files, by git's hash for others."""
     if entry.lfs is not None:
-        return hashlib.sha256(data).hexdigest() == entry.lfs.sha256
+        return sha256(data) == entry.lfs.sha256
     return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest() == entry.blob_id
 
 

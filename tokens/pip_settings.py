@@ -8,11 +8,11 @@ settings {"index-url": "https://…", "find-links": "a b", "cert": "/…", …}:
 import ast
 import importlib.util
 import os
-import queue
 import re
 import subprocess
 import sys
 import threading
+from concurrent.futures import Future
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from base.command import progress
@@ -48,8 +48,7 @@ def read_settings():
 def run_pip(*arguments):
     """What this Python's pip prints, or SourceError."""
     if importlib.util.find_spec("pip") is None:
-        raise SourceError("pip is missing from this Python and its configuration cannot be read without it (install "
-                          "it: python -m ensurepip)")
+        raise SourceError("pip is missing from this Python, its configuration cannot be read (python -m ensurepip)")
     options = {"capture_output": True, "encoding": "utf-8", "errors": "replace", "timeout": 60}
     # -P: no module of the working directory stands in for one of pip's
     environment = {**os.environ, "COLUMNS": "1000", "PYTHONIOENCODING": "utf-8"}  # wide, so that no address is wrapped
@@ -68,13 +67,11 @@ def many(settings, option):
     return settings.get(option, "").split()
 
 
-def is_on(settings, option):
-    return settings.get(option, "").lower() in ("1", "true", "yes", "y", "t", "on")
-
-
 def places(settings, project):
     """Where pip would look for a project's archives: folders, pages' addresses and paths, in order."""
-    indexes = [] if is_on(settings, "no-index") else many(settings, "index-url") + many(settings, "extra-index-url")
+    indexes = many(settings, "index-url") + many(settings, "extra-index-url")
+    if settings.get("no-index", "").lower() in ("1", "true", "yes", "y", "t", "on"):
+        indexes = []
     folders = [os.path.expanduser(place) for place in many(settings, "find-links")]
     return folders + [f"{index.rstrip('/')}/{project}/" for index in indexes]
 
@@ -104,22 +101,19 @@ def download(address, settings, name=None):
     `name`: the archive's, shown with a bar. One deadline ends the exchange whatever comes: interim answers without
     end, a byte of a header a second. The libraries' time-outs are for the wait between two bytes.
     """
-    answers, allowed_s = queue.Queue(), ARCHIVE_S if name else PAGE_S
+    answer, allowed_s = Future(), ARCHIVE_S if name else PAGE_S
 
     def run():
         try:
-            answers.put(exchange(address, settings, name))
+            answer.set_result(exchange(address, settings, name))
         except Exception as error:  # any: it is raised again where the answer is waited for
-            answers.put(error)
+            answer.set_exception(error)
 
     threading.Thread(target=run, daemon=True).start()
     try:
-        answer = answers.get(timeout=allowed_s)
-    except queue.Empty:
+        return answer.result(timeout=allowed_s)
+    except TimeoutError:
         raise SourceError(f"is not done after {allowed_s:g} seconds") from None
-    if isinstance(answer, Exception):
-        raise answer
-    return answer
 
 
 def exchange(address, settings, name):
@@ -148,8 +142,8 @@ def exchange(address, settings, name):
 def body(response, name):
     """The bytes of a response as they come, or SourceError.
 
-    Compressed pages are refused (a bomb could fill memory; identity encoding was asked for). An archive's bytes are
-    taken as they lie on the server, since some servers call a .tar.gz an encoding.
+    Compressed pages are refused: a bomb could fill memory, and identity encoding was asked for. Not so an archive's
+    bytes, which are taken as they are: some servers call .tar.gz an encoding.
     """
     import urllib3
 

@@ -36,8 +36,8 @@ def one_at_a_time(target):
 
 
 def cannot_write(target, error):
-    reason = error.strerror or error
-    return InputError(f"{target}: cannot be written: {reason}; put that right, or name another folder with LAB_TOKENIZER")
+    remedy = "put that right, or name another folder with LAB_TOKENIZER"
+    return InputError(f"{target}: cannot be written: {error.strerror or error}; {remedy}")
 
 
 def put(path, data):

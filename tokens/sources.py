@@ -43,20 +43,20 @@ def with_template(read):
         except MissingFile:
             if name != TEMPLATE:
                 raise
-        return template_of(parse_config(read(CONFIG))).encode("utf-8")
+        return template_of(json_object(read(CONFIG), CONFIG)).encode("utf-8")
 
     return fetch
 
 
-def parse_config(data):
-    """The object that tokenizer_config.json's bytes hold, or SourceError."""
+def json_object(data, name):
+    """The object that the bytes of a JSON file hold, or SourceError."""
     try:
-        config = json.loads(data)
+        value = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise SourceError(f"{CONFIG} is not JSON: {error}") from None
-    if not isinstance(config, dict):
-        raise SourceError(f"{CONFIG} is not a JSON object")
-    return config
+        raise SourceError(f"{name} is not JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise SourceError(f"{name} is not a JSON object")
+    return value
 
 
 def template_of(config):
@@ -112,10 +112,9 @@ class Hub:
             status = response.status_code if isinstance(error, HfHubHTTPError) and response is not None else None
             if status == 404:
                 raise MissingFile(f"no {what} (HTTP 404)") from None
-            if status in (401, 403):
-                raise SourceError(f"refused {what} (HTTP {status}): log in with `hf auth login`") from None
             if status is not None:
-                raise SourceError(f"HTTP {status} for {what}") from None
+                remedy = ": log in with `hf auth login`" if status in (401, 403) else ""
+                raise SourceError(f"HTTP {status} for {what}{remedy}") from None
             self.silent = reason(error)
             raise SourceError(self.silent) from None
 

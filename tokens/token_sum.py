@@ -22,7 +22,7 @@ from base.command import InputError
 
 SYSTEM, FIRST, ANSWER, SECOND = ({"role": role, "content": text} for role, text in (
     ("system", "S"), ("user", "Q1"), ("assistant", "A1"), ("user", "Q2")))
-USER, ASSISTANT, END = "user", "assistant", "end"  # END: the generation prompt stands where the next message would
+USER, ASSISTANT, END = "user", "assistant", "end"  # END: the generation prompt stands where a message would
 LIMIT = 50_000_000  # characters of texts kept; a process that counts for days starts again instead of growing
 STRIPS = (str, str.strip, str.lstrip, str.rstrip, *(
     lambda text, strip=strip: strip(text, "\n") for strip in (str.strip, str.lstrip, str.rstrip)))
@@ -73,7 +73,8 @@ class TokenSum:
             return
         self._tools_hold = self._proved(((messages, TOOLS) for messages, _ in plain_shapes()), answered=False)
         self._runs_hold = self._proved(run_shapes(), answered=False)
-        self._marks += self._words_acted_on(words)
+        if not self._proved(mark_shapes(words)):  # some change how a message is written that holds them
+            self._marks += [word for word in words if not self._proved(mark_shapes([word]))]
         self._marks_hold = self._proved(shape for mark in marks for shape in mark_shapes([mark]))
         self._marks_hold = self._marks_hold and self._proved(mark_shapes(marks))
         together = self._is_apart(" ".join(words))
@@ -100,19 +101,10 @@ class TokenSum:
                     return False
         return answered
 
-    def _words_acted_on(self, words):
-        """Which words of a template change how it writes a message that holds them, or that is one of them."""
-        if self._proved(mark_shapes(words)):
-            return []
-        return [word for word in words if not self._proved(mark_shapes([word]))]
-
-    def _full(self, messages, tools=None):
-        return self._lengths([self._text(messages, tools)])[0]
-
     def _whole(self, messages, tools=None):
         """Tokens of a whole request, or None where the template refuses it."""
         try:
-            return self._full(messages, tools)
+            return self._lengths([self._text(messages, tools)])[0]
         except InputError:
             return None
 
@@ -181,7 +173,7 @@ class TokenSum:
         whole, base = self._whole([*head, FIRST, ANSWER, SECOND]), self._whole([*head, SECOND])
         if whole is None or base is None:
             return whole is base
-        return self._head(head, None) is not None and whole - base == sum(self._parts([[FIRST, ANSWER]]))
+        return self._head(head, None) is not None and [whole - base] == self._parts([[FIRST, ANSWER]])
 
     def parts(self, runs):
         """For each run the tokens that it adds to any request, or None."""
@@ -209,13 +201,12 @@ class TokenSum:
             self._keep(self._runs, key, None if None in parts else sum(parts), 0)
         for key, run in runs.items():
             if self._runs.get(key) is None:
-                self._keep(self._runs, key, self._added(run), sum(map(len, map(str, key))))
+                self._keep(self._runs, key, self._added(run), len(key))
 
     def _added(self, run):
         """Tokens of a run that is no plain text, rendered among others, or None where they depend on those."""
-        if not run or run[0].get("role") != USER or not self._runs_hold:
-            return None
-        if not (self._marks_hold or self._unmarked(run)):
+        known = run and run[0].get("role") == USER and self._runs_hold
+        if not known or not (self._marks_hold or self._unmarked(run)):
             return None
         added = set()
         for before, after in (([FIRST, ANSWER], [SECOND]), ([FIRST, ANSWER], [FIRST, ANSWER, SECOND]),
@@ -268,9 +259,7 @@ class Unlearnable(ValueError):
 
 def plain(run):
     """Whether a run is a user's text, with at most one assistant's text after it, and nothing else."""
-    if len(run) == 2:
-        return is_text(run[0], USER) and is_text(run[1], ASSISTANT)
-    return len(run) == 1 and is_text(run[0], USER)
+    return 1 <= len(run) <= 2 and is_text(run[0], USER) and (len(run) == 1 or is_text(run[1], ASSISTANT))
 
 
 def is_text(message, role):
@@ -297,11 +286,9 @@ def learn(text, control):
     except (Unlearnable, InputError):
         pass  # two users in a row are refused or joined
     for role, following in list(after):
-        gap, own = after[role, following], prefix.get(following, ("", ""))
+        gap, own = after.pop((role, following)), prefix.get(following, ("", ""))
         if gap.endswith("".join(own)):
             after[role, following] = gap[: len(gap) - len(own[1])]
-        else:
-            del after[role, following]
     return prefix, after, {role: learn_strip(text, role, "".join(prefix[role])) for role in prefix}
 
 
@@ -330,8 +317,8 @@ def split_prefix(gap, control):
 def learn_strip(text, role, prefix):
     """How a template strips the white space around a content of this role: one of STRIPS, or Unlearnable."""
     padded = ["  SENTINEL \n", "\n\n SENTINEL\t\n\n", "SENTINEL"]
-    rendered = [text([*([FIRST, ANSWER] if role == USER else [FIRST]), {"role": role, "content": content},
-                      *([ANSWER] if role == USER else []), SECOND], None) for content in padded]
+    before, behind = ([FIRST, ANSWER], [ANSWER, SECOND]) if role == USER else ([FIRST], [SECOND])
+    rendered = [text([*before, {"role": role, "content": content}, *behind], None) for content in padded]
     for strip in STRIPS:
         expected = [rendered[-1].replace(prefix + "SENTINEL", prefix + strip(content)) for content in padded]
         if expected == rendered:
@@ -342,9 +329,8 @@ def learn_strip(text, role, prefix):
 def plain_shapes():
     """(messages, tools) of plain text in the shapes that a lab's requests have."""
     system = {"role": "system", "content": " Be brief. "}
-    turns = [[{"role": "user", "content": text}, {"role": "assistant", "content": ODD_TEXTS[-1 - number]}]
-             for number, text in enumerate(ODD_TEXTS)]
-    everything = [message for turn in turns for message in turn]
+    everything = [{"role": role, "content": text} for pair in zip(ODD_TEXTS, ODD_TEXTS[::-1])
+                  for role, text in zip((USER, ASSISTANT), pair)]
     simple = [FIRST, ANSWER, {"role": "user", "content": "Two words."}, {"role": "assistant", "content": "Yes, two."}]
     for head in ([], [system], [{"role": "system", "content": ""}]):
         yield [*head, SECOND], None
@@ -365,11 +351,9 @@ def run_shapes():
     """Requests with what a template may treat by its neighbours: tools, joined texts, reasoning."""
     system = {"role": "system", "content": "Be brief."}
     call, result = TOOL_RUN[1:3]
-    joined = [FIRST, {"role": "assistant", "content": "One."}, {"role": "assistant", "content": "Two."}]
-    thought = [FIRST, {"role": "assistant", "content": "Three.", "reasoning": "Because."}]
-    again, end = {**call, "content": "Again."}, {"role": "assistant", "content": "x"}
-    runs = [TOOL_RUN, joined, thought, [FIRST, call], TOOL_RUN[:3], [FIRST, system], [FIRST, system, ANSWER],
-            [FIRST, call, result, again, result, result, end]]
+    again, thought = {**call, "content": "Again."}, {**ANSWER, "reasoning": "Because."}
+    runs = [TOOL_RUN, [FIRST, ANSWER, {**ANSWER, "content": "Two."}], [FIRST, thought], [FIRST, call], TOOL_RUN[:3],
+            [FIRST, system], [FIRST, system, ANSWER], [FIRST, call, result, again, result, result, ANSWER]]
     for tools in (None, TOOLS):
         for run in runs:
             yield [FIRST, ANSWER, *run, *run, FIRST, ANSWER, *run, SECOND], tools

@@ -12,7 +12,7 @@ import json
 import subprocess
 import sys
 
-from base.command import InputError, parse_json, read_text, write_json
+from base.command import InputError, read_json, write_json
 from base.shapes import Each, Only, misfit
 from tokens.manifest import ROOT, special_tokens
 from tokens.template import TokenizerError, compile_template, render
@@ -50,7 +50,7 @@ def tried(source, manifest, place):
 def kept_outcome(path, digest):
     """The outcome in a file, or None where there is none for this template."""
     try:
-        outcome = parse_json(read_text(path), path)
+        outcome = read_json(path)
     except InputError:
         return None
     return None if misfit(outcome, OUTCOME) or outcome["sha256"] != digest else outcome
@@ -62,16 +62,17 @@ def try_template(source, manifest):
     given = json.dumps({"template": source, "special": special_tokens(manifest), "today": manifest.get("today"),
                         "limits": [MEMORY_BYTES, PROCESSOR_S]})
     options = {"cwd": ROOT, "input": given, "capture_output": True, "encoding": "utf-8", "timeout": CLOCK_S}
+    late = "its chat template is not done with a few requests after"
     try:
         done = subprocess.run([sys.executable, "-m", "tokens.trial"], **options)
         return {"sha256": digest, **json.loads(done.stdout)}
     except subprocess.TimeoutExpired:
-        problem = f"its chat template is not done with a few requests after {CLOCK_S} seconds"
+        problem = f"{late} {CLOCK_S} seconds"
     except ValueError:
         last = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]
         problem = f"its chat template ended the process that tried it ({last:.80})"
         if done.returncode == -24:  # SIGXCPU
-            problem = f"its chat template is not done with a few requests after {PROCESSOR_S} seconds of processor time"
+            problem = f"{late} {PROCESSOR_S} seconds of processor time"
     return {"sha256": digest, "problem": problem, "cannot": {}}
 
 
@@ -95,17 +96,15 @@ def try_here(source, special, today):
             return {"problem": "its chat template leaves out the text of a plain request", "cannot": {}}
     except InputError as error:
         return {"problem": f"a plain request: {without_remedy(error)}", "cannot": {}}
-    turns = [FIRST, ANSWER] * 200
     cannot = {}
-    for ability, (messages, tools, texts) in {"": ([*turns, SECOND], None, []), **ABILITIES}.items():
+    for ability, (messages, tools, texts) in {"": ([*[FIRST, ANSWER] * 200, SECOND], None, []), **ABILITIES}.items():
         try:
             written = render(template, messages, tools, special)
             if any(text not in written and json.dumps(text)[1:-1] not in written for text in texts):
                 cannot[ability] = "it is left out"
         except InputError as error:
             cannot[ability] = without_remedy(error)
-    cannot.pop("", None)
-    return {"problem": None, "cannot": cannot}
+    return {"problem": None, "cannot": {ability: reason for ability, reason in cannot.items() if ability}}
 
 
 def without_remedy(error):

@@ -1,4 +1,4 @@
-"""Try counts over the chat templates that published packages carry: how each is counted, what it refuses, whether exactly.
+"""Try counts over the chat templates that published packages carry: how each is counted, and whether exactly.
 
 Run:  python -m tokens.tests.template_table
 

@@ -105,8 +105,8 @@ class WholeRuns(Command):
     def test_every_wrong_answer_of_a_hub_is_refused_in_one_line(self):
         self.write_manifest()
         path = REPO + "tokenizer.json"
-        cases = [({path: (200, "text/html", b"<h1>Sign in</h1>")}, "gave 16 bytes instead of the pinned 13,000"),
-                 ({path: (200, "application/json", b"x" * len(TOKENIZER))}, "gave other bytes"),
+        cases = [({path: (200, "text/html", b"<h1>Sign in</h1>")}, "has 16 bytes instead of the pinned 13,000"),
+                 ({path: (200, "application/json", b"x" * len(TOKENIZER))}, "has other bytes"),
                  ({path: (200, "application/json", b"x" * 99_999)}, "more than the pinned 13,000 bytes"),
                  ({path: (401, "text/html", b"")}, "HTTP 401.*hf auth login"),
                  ({path: (503, "text/html", b"")}, "HTTP 503"), ({}, "HTTP 404")]

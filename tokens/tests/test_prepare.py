@@ -24,7 +24,8 @@ from tokens.sources import SourceError, folder_source
 
 ROOT = Path(__file__).resolve().parents[2]
 TOKENIZER = b'{"version": "1.0", "added_tokens": [], "model": {"type": "BPE", "vocab": {"Q": 0}, "merges": []}}'
-CONTENTS = {"tokenizer.json": TOKENIZER.ljust(13_000), "chat_template.jinja": b"{{ bos_token }}{{ messages[-1].content }}"}
+TEMPLATE = b"{{ bos_token }}{{ messages[-1].content }}"
+CONTENTS = {"tokenizer.json": TOKENIZER.ljust(13_000), "chat_template.jinja": TEMPLATE}
 
 
 def manifest_of(contents, **fields):
@@ -83,11 +84,11 @@ class Sources(Folder):
         wrong = {name: b"x" * len(data) for name, data in CONTENTS.items()}
         told = quiet(prepare.prepare, self.manifest, self.target, {"liar": wrong.get, "two": CONTENTS.get})
         self.assertPrepared()
-        self.assertIn("from two (liar: gave other bytes", told)
+        self.assertIn("from two (liar: has other bytes", told)
 
     def test_bytes_cut_short_are_refused(self):
         line = self.refused({"short": lambda name: CONTENTS[name][:-1]})
-        self.assertIn("short: gave 12,999 bytes instead of the pinned 13,000", line)
+        self.assertIn("short: has 12,999 bytes instead of the pinned 13,000", line)
         self.assertFalse((self.target / "tokenizer.json").exists())
 
     def test_each_file_may_come_from_another_source(self):
@@ -272,8 +273,8 @@ class Manifests(Folder):
         (self.target / "tokenizer.json").write_bytes(b"x")
         (self.target / "chat_template.jinja").write_bytes(b"y" * len(CONTENTS["chat_template.jinja"]))
         problems = verify(self.target, self.manifest)
-        self.assertRegex(problems[0], "tokenizer.json has 1 bytes")
-        self.assertRegex(problems[1], "chat_template.jinja differs")
+        self.assertRegex(problems[0], "tokenizer.json has 1 bytes instead")
+        self.assertRegex(problems[1], "chat_template.jinja has other bytes")
 
     def test_lab_tokenizer_names_the_folder_and_other_manifests_lie_below_it(self):
         with mock.patch.dict(os.environ, LAB_TOKENIZER="elsewhere"):

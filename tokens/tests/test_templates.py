@@ -2,6 +2,7 @@
 
 import sys
 import unittest
+from pathlib import Path
 from unittest import mock
 
 from base.command import InputError, read_json
@@ -31,7 +32,7 @@ class Pins(unittest.TestCase):
     def test_a_template_is_tried_that_nobody_pinned(self):
         pinned = read_json(PINNED)
         for archive, members in pinned["archives"].items():
-            names = {member.rpartition("/")[2].removesuffix(".jinja") for member in members if member.endswith(".jinja")}
+            names = {Path(member).stem for member in members if member.endswith(".jinja")}
             self.assertEqual(names, set(pinned["refused"][archive]))
         self.assertEqual([len(names) for names in pinned["refused"].values()], [70, 41])
 

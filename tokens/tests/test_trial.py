@@ -1,5 +1,6 @@
 """A template from elsewhere: one that never ends or eats memory stops nobody, and what it cannot do is told."""
 
+import importlib.util
 import json
 import unittest
 from unittest import mock
@@ -10,7 +11,7 @@ from tokens.manifest import folder
 from tokens.tests.test_prepare import CONTENTS, Folder, manifest_of
 
 PLAIN = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"
-ENDLESS = "{% for a in range(9999) %}{% for b in range(9999) %}{% for c in range(9999) %}{% endfor %}" + 2 * "{% endfor %}"
+ENDLESS = "{% for a in range(9999) %}{% for b in range(9999) %}{% for c in range(9999) %}" + 3 * "{% endfor %}"
 HUNGRY = "{% set n = namespace(t='x' * 1000) %}{% for i in range(50) %}{% set n.t = n.t ~ n.t %}{% endfor %}"
 
 
@@ -24,16 +25,15 @@ class Limits(unittest.TestCase):
             self.assertRegex(outcome_of(ENDLESS + PLAIN)["problem"], "not done with a few requests")
 
     def test_a_template_that_eats_all_memory(self):
-        try:
-            import resource  # noqa: F401
-        except ImportError:
+        if importlib.util.find_spec("resource") is None:
             self.skipTest("this system has no limit of memory")
         with mock.patch("tokens.trial.MEMORY_BYTES", 1 << 28):
             self.assertIn("MemoryError", outcome_of(HUNGRY + PLAIN)["problem"])
 
     def test_a_template_that_cannot_write_a_plain_request(self):
         for template, reason in (("{{ raise_exception('never') }}", "a plain request: .*never$"),
-                                 ("{{ x.y }}", "UndefinedError"), ("always the same", "leaves out the text"), ("{% for %}", "line 1")):
+                                 ("{{ x.y }}", "UndefinedError"), ("always the same", "leaves out the text"),
+                                 ("{% for %}", "line 1")):
             self.assertRegex(outcome_of(template)["problem"], reason)
 
     def test_what_a_template_cannot_write_is_not_told(self):
