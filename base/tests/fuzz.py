@@ -147,15 +147,18 @@ def laid_out(target, folder):
 
 
 def run_mutant(target, number):
-    """What is wrong with how a target took its mutant of that number, as text, or None."""
+    """What is wrong with how a target took its mutant of that number, as text, or None; number -1: unmutated."""
     chance, status_never = random.Random(f"{target} {number}"), TARGETS[target][1]
     with tempfile.TemporaryDirectory() as folder:
         used, argv = laid_out(target, Path(folder))
         hit = chance.choice(used)
-        (Path(folder) / hit).write_bytes(mutant(SAMPLES[hit](), chance))
+        if number >= 0:
+            (Path(folder) / hit).write_bytes(mutant(SAMPLES[hit](), chance))
         before = files_in(folder)
         status, out, err = run(target.split()[0], argv, folder)
         after = files_in(folder)
+    if number < 0:
+        return f"refused without a mutation, so that it tests nothing: {err[-300:]}" if status == 2 else None
     if "Traceback" in err:
         return f"{hit}: traceback: {err.strip().splitlines()[-1][:300]}"
     if status not in (0, 1, 2, 3):
@@ -192,7 +195,7 @@ def run(command, argv, folder):
 
 
 def run_all(work):
-    """[{"target", "number", "problem"}] of (target, number) pairs; the child that runs them is killed where one hangs."""
+    """[{"target", "number", "problem"}] of (target, number) pairs; the child that runs them is killed at a hang."""
     problems, left = [], list(work)
     while left:
         words = [sys.executable, "-m", "base.tests.fuzz", "--child"]

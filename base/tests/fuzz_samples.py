@@ -240,6 +240,7 @@ TARGETS = {
     "compaction.sessions gemini": (["{gemini.json}", "--output", "{log.jsonl}"], ()),
     "compaction.sessions chat": (["{chat.jsonl}", "--output", "{log.jsonl}"], ()),
     "compaction.signals": (["{events.jsonl}"], ()),
+    "tokenizer": (["{messages.json}"], ()),
     "prepare": (["--model", "my/model", "--manifest", "{pinned.json}", "--from", "{pin}"], ()),
 }
 NO_FILES = {

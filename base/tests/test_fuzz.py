@@ -1,15 +1,14 @@
 """Every command takes mutated input: some mutants each; `python -m base.tests.fuzz 20000` runs as many as one likes."""
 
 import re
-import tempfile
 import unittest
-from pathlib import Path
+
+from compaction.tests.doubles import prepared
 
 from base.tests import fuzz
 from base.tests.fuzz_samples import NO_FILES, ROOT, TARGETS
-from compaction.tests.doubles import prepared
 
-EACH = 6  # mutants of a target
+EACH = 5  # mutants of a target
 
 
 def commands():
@@ -25,16 +24,9 @@ class Fuzz(unittest.TestCase):
         self.assertEqual(commands(), {target.split()[0] for target in TARGETS} | set(NO_FILES))
 
     @unittest.skipUnless(prepared(), "the tokenizer is not prepared: python prepare.py")
-    def test_a_target_refuses_what_was_not_mutated_so_that_it_tests_nothing(self):
-        for target in TARGETS:
-            with self.subTest(target), tempfile.TemporaryDirectory() as folder:
-                _, argv = fuzz.laid_out(target, Path(folder))
-                status, _, err = fuzz.run(target.split()[0], argv, folder)
-                self.assertNotEqual(status, 2, err[-300:])
-
-    @unittest.skipUnless(prepared(), "the tokenizer is not prepared: python prepare.py")
     def test_a_mutant_ends_in_a_traceback_a_hang_a_written_file_or_a_wrong_pass(self):
-        self.assertEqual(fuzz.run_all([(target, number) for target in TARGETS for number in range(EACH)]), [])
+        """And a target whose sample is refused as it is would test nothing (number -1)."""
+        self.assertEqual(fuzz.run_all([(target, number) for target in TARGETS for number in range(-1, EACH)]), [])
 
 
 if __name__ == "__main__":
