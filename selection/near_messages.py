@@ -60,8 +60,9 @@ class MessageIndex:
         numbers, known = self._numbers, len(self._numbers)
         held = list(dict.fromkeys([numbers.setdefault(stem, len(numbers)) for stem in own]))
         self._holders += [[] for _ in range(len(numbers) - known)]
+        message = len(self._stems)  # one object for all its stems: copies would miss the processor's cache
         for stem in held:
-            self._holders[stem].append(len(self._stems))
+            self._holders[stem].append(message)
         self._stems.append(held)
         self._fresh.append(min(1.0, log(1 + len(numbers) - known) / log(1 + PLENTY)))
         self._brief.append((BRIEF / len(own)) ** 0.5 if len(own) > BRIEF else 1.0)
