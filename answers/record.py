@@ -110,8 +110,8 @@ def tell_server(model):
 
 def ask_all(tasks, model, journal, jobs=1):
     """Ask for all that the journal lacks, `jobs` at a time; the number asked. The first fault ends the run."""
-    pending, ask = [task for task in tasks if kept(task, journal) is None], partial(ask_one, model=model, journal=journal)
-    pool = ThreadPoolExecutor(jobs)
+    pending = [task for task in tasks if kept(task, journal) is None]
+    pool, ask = ThreadPoolExecutor(jobs), partial(ask_one, model=model, journal=journal)
     try:
         futures = [pool.submit(ask, task) for task in pending if jobs > 1]
         done = map(ask, pending) if jobs == 1 else (future.result() for future in as_completed(futures))

@@ -40,9 +40,7 @@ class Recording(unittest.TestCase):
     """A place for a recording, and what records into it; waits are noted and not waited."""
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.out = Path(folder.name) / "answer-result.json"
+        self.out = Path(self.enterContext(tempfile.TemporaryDirectory())) / "answer-result.json"
         self.waits, self.plan = [], PLAN
 
     def double(self, **options):

@@ -87,9 +87,7 @@ class Requests(unittest.TestCase):
 
 class Blocks(unittest.TestCase):
     def block(self, **changed):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        path = Path(folder.name) / "model.json"
+        path = Path(self.enterContext(tempfile.TemporaryDirectory())) / "model.json"
         path.write_text(dump({**MODEL, **changed}), encoding="utf-8")
         return path
 
@@ -180,9 +178,7 @@ class OpenAI(unittest.TestCase):
 
     def test_a_recording_names_what_nobody_verified_and_goes_on_after_a_stop(self):
         double, url = self.server()
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        out = Path(folder.name) / "openai.json"
+        out = Path(self.enterContext(tempfile.TemporaryDirectory())) / "openai.json"
         argv = ["record", "--api", "openai", "--host", url, "--out", str(out)]
         with (mock.patch.object(answer_check, "lab_requests", lambda *_: (SMALL, {})),
               contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as err):

@@ -13,9 +13,7 @@ from base.lines import BLOCK, LineFile, append_line, read_lines
 
 class Lines(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.path = Path(folder.name) / "x.jsonl"
+        self.path = Path(self.enterContext(tempfile.TemporaryDirectory())) / "x.jsonl"
 
     def values(self):
         return [value for _, value in read_lines(self.path)]

@@ -187,9 +187,7 @@ class Human(unittest.TestCase):
 
 class Keeping(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.path = Path(folder.name) / "verdicts.jsonl"
+        self.path = Path(self.enterContext(tempfile.TemporaryDirectory())) / "verdicts.jsonl"
 
     def line(self, question=QUESTION, verdict="supported", judge="j"):
         return {"key": question_key(question), "judge": judge, "verdict": verdict, "answer": "x", "problems": []}

@@ -34,20 +34,14 @@ def rewrites(history, budget, count):
 
 class Asking(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
         self.model = self.folder / "model.json"
         self.model.write_text(json.dumps(MODEL))
         self.fixture = self.folder / "small.json"
         self.fixture.write_text(json.dumps(small_fixture()))
-        self.server = OllamaDouble(count=count_words)
-        self.server.__enter__()
-        self.addCleanup(self.server.__exit__)
-        for patch in (mock.patch.object(tokenizer, "counter", CountsWords),
-                      mock.patch.dict(os.environ, {"OLLAMA_HOST": self.server.host})):
-            patch.start()
-            self.addCleanup(patch.stop)
+        self.server = self.enterContext(OllamaDouble(count=count_words))
+        self.enterContext(mock.patch.object(tokenizer, "counter", CountsWords))
+        self.enterContext(mock.patch.dict(os.environ, {"OLLAMA_HOST": self.server.host}))
 
     def run_main(self, command, *argv):
         """(status, report or None, standard error) of a command on the small fixture."""
