@@ -11,9 +11,10 @@ from pathlib import Path
 
 from base.command import read_json
 from workbench.report.__main__ import page
-from workbench.report.compacted import compaction_section
+from workbench.report.compacted import compaction_section, replay_section
 from workbench.report.sent import request_view
-from workbench.report.tests.made import CASE, NASTY, evaluation, sweep
+from workbench.report.tests.made import CASE, NASTY, REPLAY, SIGNALS, SURVEY, evaluation, sweep
+from workbench.report.traffic import signals_section, survey_section
 from workbench.report.view import evaluation_section
 from workbench.tests.made import row
 
@@ -58,6 +59,8 @@ class InABrowser(unittest.TestCase):
             evaluation_section("sweep.json", sweep({"1024": strategies, "4096": strategies, "16384": strategies}), 60)]
         view = request_view({**CASE, "instructions": long}, "recent", {**row("one", total=1), "turns": [0, 1]}, None)
         sections[0]["parts"][-1]["rows"][0]["cells"][0]["request"] = view
+        sections += [survey_section("survey.json", SURVEY), signals_section("signals.json", SIGNALS, 9),
+                     replay_section("replay.json", REPLAY, 9)]
         return page([{**one, "notes": [long]} for one in sections])
 
     def measured(self, text, width):
