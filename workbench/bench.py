@@ -40,8 +40,6 @@ from workbench.bench_set import ROOT, event_log, made_case, question
 
 TURNS, BUDGET = (50, 200, 600, 2000, 5000, 10000), 16384
 REPEATS = 3
-LOAD = ("from tokenizer import *; from tokenizers import Tokenizer; "
-        "Tokenizer.from_buffer(read_verified(MANIFEST, read_manifest(MANIFEST))['tokenizer.json'])")
 
 
 def timed(function, *arguments):
@@ -159,13 +157,6 @@ def selection(turns):
             "relevant_over_floor": relevant_s / floor, "peak_mb": peak_mb()}
 
 
-def start():
-    """`python evaluate.py` from a cold start against a process that verifies and loads the tokenizer alone."""
-    ours_s, load_s = (median_s(lambda: subprocess.run([sys.executable, *of], cwd=ROOT, capture_output=True, check=True))
-                      for of in (["evaluate.py"], ["-c", LOAD]))
-    return {"evaluate_s": ours_s, "evaluate_over_load": ours_s / load_s}
-
-
 def near(messages):
     """near and near-messages over so many messages, tokenising them on one thread being the measure; and filling by
     messages against filling by as many turns, in an order that has nothing to do with the conversation's."""
@@ -225,7 +216,7 @@ def signals(events):
 
 PARTS = {"counting": lambda args: [(counting, 2000)],
          "selection": lambda args: [(selection, turns) for turns in args.turns],
-         "start": lambda args: [(start,)], "near": lambda args: [(near, 10_000)],
+         "near": lambda args: [(near, 10_000)],
          "choose": lambda args: [(choose, 2000)], "answers": lambda args: [(answers, 1000)],
          "signals": lambda args: [(signals, args.events)]}
 

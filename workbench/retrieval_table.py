@@ -31,15 +31,13 @@ from workbench.locomo import import_locomo
 
 BUDGETS = [1024, 4096, 16384]
 CUTS = (5, 10, 25, 50)
-PUBLISHED = {"DRAGON, as published": [0.567, 0.662, 0.767, 0.827]}  # over all of LoCoMo's questions, by its authors
 DRAWS, SEED = 10_000, 20240227
 
 
 def read_cases(path):
-    """(cases of a file, whether it is LoCoMo's), or InputError for facts that name no turn."""
+    """The cases of a file, or InputError for facts that name no turn."""
     value = read_json(path)
-    locomo = isinstance(value, list) and value and isinstance(value[0], dict) and "sample_id" in value[0]
-    if locomo:
+    if isinstance(value, list) and value and isinstance(value[0], dict) and "sample_id" in value[0]:
         histories, cases, _ = import_locomo(value, path)
         if not cases:
             raise InputError(f"{path}: no question of it has evidence to find; use locomo10.json unchanged")
@@ -49,7 +47,7 @@ def read_cases(path):
         if any(isinstance(fact, str) for fact in case["required"]):
             problem = f"case {case['id']!r} has a fact without a turn"
             raise InputError(f"{path}: {problem}; write {{'turn': its id, 'text': the whole message}}")
-    return cases, bool(locomo)
+    return cases
 
 
 def figures(rows):
@@ -142,7 +140,7 @@ def recall_at(cases, names):
 
 def measure(path, names, budgets, baseline, jobs=1):
     """The whole result for a file."""
-    cases, locomo = read_cases(path)
+    cases = read_cases(path)
     result, _ = run_cases(cases, names, path, grade, budgets, jobs=jobs)
     history_of = {case["id"]: id(case["history"]) for case in cases}
     levels = {}
@@ -152,7 +150,7 @@ def measure(path, names, budgets, baseline, jobs=1):
                   for name in names if name != baseline}
         levels[str(budget)] = {"strategies": {name: by_group(rows[name]) for name in names}, "paired": paired}
     return {"questions": len(cases), "labels": sum(len(case["required"]) for case in cases), "baseline": baseline,
-            "budgets": levels, "recall_at": recall_at(cases, names), "published": PUBLISHED if locomo else {}}
+            "budgets": levels, "recall_at": recall_at(cases, names)}
 
 
 def percent(part, whole=1):
@@ -186,7 +184,6 @@ def tables(result):
     rows = [["recall at k messages", *CUTS]]
     rows += [[name, *(map(percent, shares.values()) if shares else "-" * len(CUTS))]
              for name, shares in result["recall_at"].items()]
-    rows += [[name, *map(percent, values)] for name, values in result["published"].items()]
     yield from columns(rows, right=range(1, 5))
 
 

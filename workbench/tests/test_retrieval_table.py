@@ -87,11 +87,10 @@ class AtK(InFiles):
         super().setUp()
         said = [{"dia_id": f"D1:{n}", "speaker": "Ana", "text": f"word{n} colour"} for n in range(1, 31)]
         asked = [{**question([f"D1:{n}"]), "question": "colour?"} for n in (30, 26, 25, 1)]
-        self.cases, self.is_locomo = read_cases(self.write(locomo(asked, session_1=said, session_2=[])))
+        self.cases = read_cases(self.write(locomo(asked, session_1=said, session_2=[])))
 
     def test_other_than_k_messages_are_taken(self):
         got = recall_at(self.cases, ["recent", "relevant", "notes"])
-        self.assertTrue(self.is_locomo)
         self.assertEqual(got["recent"], {"5": 0.5, "10": 0.75, "25": 0.75, "50": 1.0})
         self.assertEqual(got["relevant"], got["recent"])  # every message shares one word: the newer come first
         self.assertIsNone(got["notes"])
@@ -118,7 +117,6 @@ class AtK(InFiles):
         status, result, err = self.told("--strategies", "recent,bm25", "--budget", "100,900")
         self.assertEqual(status, 0, err)
         self.assertEqual(result["budgets"]["900"]["strategies"]["recent"]["all"]["labels_found"], 4)
-        self.assertIn("DRAGON", err)
         self.assertIn("one history has no interval", err)
 
 
@@ -131,8 +129,7 @@ class AnySet(InFiles):
         self.assertEqual(status, 0, err)
         groups = result["budgets"]["90"]["strategies"]["near-messages"]
         self.assertEqual((list(groups), groups["when"]["labels"]), (["all", "dev", "when", "no kind"], 2))
-        self.assertEqual((result["published"], result["budgets"]["90"]["paired"]["near-messages"]["all"]["histories"]),
-                         ({}, 2))
+        self.assertEqual(result["budgets"]["90"]["paired"]["near-messages"]["all"]["histories"], 2)
 
     def test_a_fact_without_a_turn_is_measured(self):
         self.write(case_set("colour 1"))
