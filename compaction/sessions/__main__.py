@@ -43,8 +43,8 @@ def import_files(files, ids, rows):
         counts, tally = Counter(), Tally(frozenset(s for s in sessions if s != str(seen["session"]).lower()))
         rows.append(row)
         if seen["format"] is None:
-            tally.unread(f"file that is not read, it looks like {seen['like']}" if seen["like"] else
-                         "file of a format that is not known", 1)
+            like = f"that is not read, it looks like {seen['like']}" if seen["like"] else "of a format not known"
+            tally.unread(f"file {like}", 1)
         elif shared and stored_before(seen, before):
             row["stored_again"] = True  # every line of it stands in a file above: nothing is lost by leaving it out
         else:
@@ -112,9 +112,8 @@ def main(argv=None):
         check_replaceable(name, made_here)
     files = [look(path) for path in paths]
     if not any(seen["format"] for seen in files):
-        like = f", it looks like {files[0]['like']}" if files[0]["like"] else ""
-        raise InputError(f"{files[0]['path']}: no format known here{like} ({len(files)} files looked at); "
-                         "--help lists the tools whose files are read")
+        raise InputError(f"{files[0]['path']}: no format known here, it looks like {files[0]['like'] or 'nothing read'}"
+                         f" ({len(files)} files looked at); --help lists the tools whose files are read")
     rows, contexts, masks = [], [], Masks()
     events = import_files(files, conversation_ids(paths), rows)
     if args.mask:

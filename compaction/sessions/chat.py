@@ -15,9 +15,8 @@ def is_document(value):
 
 
 def is_chat(value):
-    """Whether a value is a list of messages with roles; content as parts is another tool's."""
-    roles = [m for m in value if isinstance(m, dict) and "role" in m] if isinstance(value, list) else []
-    return bool(roles) and not any("parts" in m or "messageId" in m for m in roles)
+    """Whether a value is a list of messages with roles."""
+    return isinstance(value, list) and any(isinstance(m, dict) and "role" in m for m in value)
 
 
 def messages_of(value):

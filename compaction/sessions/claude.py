@@ -48,8 +48,8 @@ def identity(record):
 
 def events(records, tally):
     """Yield raw events of one session's records; a text that the model streamed again, longer, is kept once."""
-    held = None  # the last text of the model
-    for one in all_events(records, tally):
+    reader, held = Reader(tally), None  # held: the last text of the model
+    for one in reader.events(records):
         again = held and one["kind"] == "assistant" and one["reply_key"] == held["reply_key"]
         if again and one["content"].startswith(held["content"]):
             tally.left_out("text of a reply streamed again")
@@ -60,18 +60,6 @@ def events(records, tally):
             yield one
     if held:
         yield held
-
-
-def all_events(records, tally):
-    reader = Reader(tally)
-    for record in records:
-        made = attempt(lambda record=record: reader.read(record), tally)
-        for one in made:
-            one["copied"] = tally.copied or None
-        if isinstance(record.get("uuid"), str):
-            reader.made[record["uuid"]] = [one for one in made if one["kind"] in MESSAGES]
-        yield from made
-    yield from reader.end()
 
 
 class Reader:
@@ -85,6 +73,16 @@ class Reader:
         self.made = {}  # uuid of a line: its events, for a compaction that keeps them
         self.parents = set()  # lines that a typed line follows: one that is followed twice was gone back to
         self.sidechain = None  # whether the file begins inside a sub-agent: then it is that one's own conversation
+
+    def events(self, records):
+        for record in records:
+            made = attempt(lambda record=record: self.read(record), self.tally)
+            for one in made:
+                one["copied"] = self.tally.copied or None
+            if isinstance(record.get("uuid"), str):
+                self.made[record["uuid"]] = [one for one in made if one["kind"] in MESSAGES]
+            yield from made
+        yield from self.end()
 
     def read(self, record):
         kind = record.get("type")

@@ -208,10 +208,7 @@ class Reader:
 
 
 def answers(text):
-    """What the user answered to questions that the model put through a tool, an answer a line; else the text itself.
-
-    answers('{"answers": {"q1": {"answers": ["yes"]}}}') -> "yes"
-    """
+    """What the user answered to the model: answers('{"answers": {"q1": {"answers": ["yes"]}}}') -> "yes"."""
     try:
         given = json.loads(text)["answers"].values()
         return "\n".join(str(one) for answer in given for one in answer["answers"])

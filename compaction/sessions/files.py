@@ -12,7 +12,7 @@ from pathlib import Path
 from base.command import InputError
 from compaction.sessions import chat, claude, codex, gemini
 from compaction.sessions.lines import digest, read_lines, too_deep
-from compaction.sessions.log import SHAPE_ERRORS, Tally
+from compaction.sessions.log import Tally
 
 # Tools that write JSON lines: modules with is_record(value), session_id(record), identity(record), events(records,
 # tally). Gemini CLI and OpenAI messages are documents, or lines that make one.
@@ -51,11 +51,6 @@ def foreign(value):
     named = next((name for name, fits in shapes if fits), None)
     return named or foreign(next((value[key] for key in ("messages", "history", "trajectory")
                                   if isinstance(value.get(key), list)), None))
-
-
-def fits(value, name):
-    """Whether a value can be a record of a format."""
-    return isinstance(value, dict) and bool(LINES[name].is_record(value))
 
 
 def inputs(paths):
@@ -113,13 +108,13 @@ def look(path):
         return seen
     ahead = [value for _, value in islice(read_lines(path, Tally()), LOOKED_AT)]
     seen["like"] = foreign(ahead)
-    names = Counter(name for value in ahead for name in LINES if fits(value, name))
-    if names:
-        name = max(sorted(names), key=names.get)
-        ids = (LINES[name].session_id(value) for value in ahead if fits(value, name))
+    heads = [value for value in ahead if isinstance(value, dict)]
+    fitting = {name: list(filter(tool.is_record, heads)) for name, tool in LINES.items()}
+    if any(fitting.values()):
+        name = max(sorted(fitting), key=lambda name: len(fitting[name]))
+        ids = map(LINES[name].session_id, fitting[name])
         return {**seen, "format": name, "session": next((one for one in ids if isinstance(one, str)), None)}
     if len(ahead) > 1 and not head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):  # a list may have an entry a line
-        heads = [v for v in ahead if isinstance(v, dict)]
         if any("projectHash" in v or v.get("type") == "gemini" for v in heads):
             session = next((v["sessionId"] for v in heads if isinstance(v.get("sessionId"), str)), None)
             return {**seen, "format": "Gemini CLI", "session": session, "document": "lines"}
@@ -141,12 +136,9 @@ def read_document(path):
 
 def document_format(value):
     """The format of a JSON document, or None."""
-    try:
-        if gemini.is_document(value):
-            return "Gemini CLI"
-        return "OpenAI messages" if foreign(value) is None and chat.is_document(value) else None
-    except SHAPE_ERRORS:
-        return None
+    if gemini.is_document(value):
+        return "Gemini CLI"
+    return "OpenAI messages" if foreign(value) is None and chat.is_document(value) else None
 
 
 def raw_conversations(seen, tally, before):
@@ -158,13 +150,13 @@ def raw_conversations(seen, tally, before):
     if seen["document"] is None:
         tool = LINES[name]
         return [("", lambda: tool.events(once(read_lines(path, tally), tool.identity, tally, before), tally))]
-    records = [record for _, record in read_lines(path, tally)] if seen["document"] == "lines" else None
-    value = read_document(path) if records is None else records
+    lines = seen["document"] == "lines"
+    value = [record for _, record in read_lines(path, tally)] if lines else read_document(path)
     if digest(value) in before:
         return None
     before.add(digest(value))
     if name == "Gemini CLI":
-        return [("", lambda: gemini.events(value if records is None else gemini.fold(records, tally), tally))]
+        return [("", lambda: gemini.events(gemini.fold(value, tally) if lines else value, tally))]
     return [(end, lambda chat_=chat_: chat.events(chat_, tally)) for end, chat_ in chat.conversations(value)]
 
 

@@ -2,9 +2,8 @@
 
 event   one JSON line with "conversation_id", "turn", "reply", "kind" and what its kind has:
         user         "content" (a person's own words); "interrupted": true where they broke a reply off; "origin" where
-                     they stood elsewhere than in a message: "refusal" (inside a refused tool result), "queue",
-                     "command" (arguments of a slash command), "answer" (to a question that a tool put), or "agent":
-                     another agent gave the turn
+                     they stood elsewhere: "refusal" (in a refused tool result), "queue", "command" (behind a slash),
+                     "answer" (to a question that a tool put), or "agent": another agent gave the turn
         assistant    "content"
         tool_call    "name", "arguments" (any JSON value), "call_id"
         tool_result  "content", "call_id" of its call
@@ -26,11 +25,10 @@ from base.shapes import misfit
 FIELDS = ("content", "name", "arguments", "call_id", "kept", "opaque", "tokens_after", "time", "origin", "interrupted",
           "copied")
 KINDS = ("user", "assistant", "tool_call", "tool_result", "compaction")
-NUMBER = lambda value: type(value) is int and value >= 0  # noqa: E731
+NUMBER, TEXT = lambda value: type(value) is int and value >= 0, lambda value: value is None or isinstance(value, str)
 EVENT = {"conversation_id": lambda name: isinstance(name, str) and name != "", "turn": NUMBER, "reply": NUMBER,
-         "kind": lambda kind: kind in KINDS}
-SAID = {**EVENT, "content": lambda text: isinstance(text, str)}
-SHAPES = {"user": SAID, "tool_result": SAID, "tool_call": {**EVENT, "name": lambda name: isinstance(name, str)}}
+         "kind": lambda kind: kind in KINDS, "content?": TEXT, "call_id?": TEXT, "origin?": TEXT, "time?": TEXT}
+NEEDED = {"user": "content", "tool_result": "content", "tool_call": "name"}  # a text that a kind cannot be without
 HALF = re.compile(r"\\u[dD][89a-fA-F]")  # how half of a surrogate pair is written, or a pair
 DECODE = json.JSONDecoder().decode  # json.loads would look for the encoding of each line first
 SHAPE_ERRORS = (AttributeError, TypeError, KeyError, ValueError, IndexError, RecursionError)
@@ -179,16 +177,11 @@ def read_events(lines, path):
                 event = DECODE(json.dumps(event, ensure_ascii=False).encode("utf-8", "replace").decode("utf-8"))
         except (ValueError, RecursionError) as error:
             raise InputError(f"{path}: line {count}: not JSON: {error}; correct or remove the line") from None
-        check_event(event, f"{path}: line {count}")
+        needed = NEEDED.get(event["kind"]) if (problem := misfit(event, EVENT, "the event")) is None else None
+        if problem or needed and not isinstance(event.get(needed), str):
+            raise InputError(f"{path}: line {count}: {problem or f'the event has no text in {needed!r}'}; "
+                             "sessions/README.md says what an event holds")
         yield event
-
-
-def check_event(event, place):
-    """InputError where a value is no event."""
-    kind = event.get("kind") if isinstance(event, dict) else None
-    problem = misfit(event, SHAPES.get(kind, EVENT) if isinstance(kind, str) else EVENT, "the event")
-    if problem:
-        raise InputError(f"{place}: {problem}; sessions/README.md says what an event holds")
 
 
 def each_conversation(events, start, open_at_once, counts):

@@ -14,7 +14,7 @@ import json
 import re
 
 from base.shown import one_line
-from compaction.signals.kinds import command_of, is_poll, is_write, same_file, targets, written
+from compaction.signals.kinds import command_of, is_poll, is_write, same_file, targets
 
 SHOWN = 160  # characters of a call's arguments in its evidence
 # What a result tells of the moment and not of the answer, with what stays: equal answers must be found equal. Each
@@ -25,6 +25,7 @@ MOMENT = [(re.compile(pattern, re.MULTILINE), stays) for pattern, stays in (
     (r"^\[?\d{4}-\d\d-\d\d[T ][\d:.,]+Z?\]?\s*$\n?", ""), (r"\"duration_seconds\":\s*[\d.]+,?", ""),
     (r"in (?<=\bin )[\d.]+ ?m?s\b", ""), (r"\([\d.]+ ?m?s\)|\(cached\)", ""))]
 ENCODE = json.JSONEncoder(sort_keys=True, ensure_ascii=True, separators=(",", ":")).encode
+NUMBER = lambda text: int(float(text)) if float(text).is_integer() else float(text)  # noqa: E731
 FLOAT = re.compile(r"\.0|e\+")  # stands in the text of every whole float
 
 
@@ -41,15 +42,9 @@ def canonical(value):
         pass
     try:
         text = ENCODE(value)
-        return ENCODE(json.loads(text, parse_float=number)) if FLOAT.search(text) else text
+        return ENCODE(json.loads(text, parse_float=NUMBER)) if FLOAT.search(text) else text
     except RecursionError:
         return None
-
-
-def number(text):
-    """A float's text as an integer where it is one."""
-    value = float(text)
-    return int(value) if value.is_integer() else value
 
 
 def digest(text):
@@ -111,7 +106,7 @@ class Calls:
             hit = self.hit(event, before) if before and self.near(event["turn"]) else None
         if is_write(name, arguments):
             self.written_anything = self.number
-            self.written.update(dict.fromkeys(written(arguments), self.number))
+            self.written.update(dict.fromkeys(targets(arguments, in_command=True), self.number))
         self.known[key] = {"first": before["first"] if before else self.number, "last": self.number, "result": None,
                            "at": {"turn": event["turn"], "reply": event["reply"]},
                            "before": before and before["result"], "habit": bool(before and before["habit"])}

@@ -49,19 +49,15 @@ def command_of(arguments):
     return ""
 
 
-def targets(arguments):
-    """The files that a call names: its path arguments, or the files of a patch."""
+def targets(arguments, in_command=False):
+    """The files that a call names in its path arguments or a patch, and every word of its command that may be one."""
     given = arguments if isinstance(arguments, dict) else {"patch": arguments}
     values = [item for value in map(given.get, PATH_KEYS) for item in (value if isinstance(value, list) else [value])]
     paths = [item.get("path") if isinstance(item, dict) else item for item in values]
     patches = [given[key] for key in ("patch", "input", "diff") if isinstance(given.get(key), str)]
     return ([path for path in paths if isinstance(path, str) and path]
-            + [path.strip() for patch in patches for path in PATCHED.findall(patch)])
-
-
-def written(arguments):
-    """The files that a call may have written: those it names, and every word of its command that may be one."""
-    return targets(arguments) + PATH_WORD.findall(command_of(arguments)[:COMMAND_READ])
+            + [path.strip() for patch in patches for path in PATCHED.findall(patch)]
+            + (PATH_WORD.findall(command_of(arguments)[:COMMAND_READ]) if in_command else []))
 
 
 def is_write(name, arguments):

@@ -7,14 +7,9 @@ from collections import Counter
 from base.shown import columns, one_line
 from base.stats import sign_test
 
+# How strong a conversation's evidence is: the sum of its hits' and restatements' weights.
 STRENGTH = {"idle": 3, "result changed": 1, "result unknown": 1, "restates": 2, "restates near": 4}  # others: 0
 SAMPLE = 20
-
-
-def strength(hits, restated):
-    """How strong a conversation's evidence is: the sum of its hits' and restatements' weights."""
-    kinds = [hit["kind"] for hit in hits] + ["restates near" if one["near"] else "restates" for one in restated]
-    return sum(STRENGTH.get(kind, 0) for kind in kinds)
 
 
 class Totals:
@@ -29,8 +24,9 @@ class Totals:
     def take(self, name, compactions, counts, hits, verdicts):
         """Count an ended conversation, and keep it where it is flagged. `counts`: those of its window of calls."""
         restated = [verdict for verdict in verdicts if verdict["kind"] == "restates"]
-        row = {"conversation_id": name, "compactions": compactions, "strength": strength(hits, restated), "hits": hits,
-               "restatements": restated}
+        kinds = [hit["kind"] for hit in hits] + ["restates near" if one["near"] else "restates" for one in restated]
+        row = {"conversation_id": name, "compactions": compactions, "hits": hits, "restatements": restated,
+               "strength": sum(STRENGTH.get(kind, 0) for kind in kinds)}
         if compactions:  # the control is of the same sessions
             self.shares = {kind: [a + b for a, b in zip(both, counts[kind])] for kind, both in self.shares.items()}
             (one, calls_after), (other, calls_control) = counts["after"], counts["control"]

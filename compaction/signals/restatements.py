@@ -120,5 +120,5 @@ def described(text):
 
 
 def overlap(one, other):
-    """Share of stems that two texts have in common, of all stems of both. {a, b} and {b, c} -> 1/3"""
+    """Share of stems that two texts have in common, of all stems of both: overlap({1, 2}, {2, 3}) -> 1/3."""
     return len(one & other) / len(one | other) if one | other else 0.0

@@ -54,7 +54,7 @@ class ManyFiles(unittest.TestCase):
             {"a.jsonl": self.lines, "b.json": '{"messages": [{"label": "red"}]}', "c.jsonl": "",
              "d.jsonl": "no json at all"})
         self.assertEqual(len(events), 3)
-        self.assertEqual(summary["unread"]["file of a format that is not known"], 3)
+        self.assertEqual(summary["unread"]["file of a format not known"], 3)
 
     def test_a_packed_file_in_a_folder_is_counted_and_not_passed_over(self):
         events, _, summary = imported({"a.jsonl": self.lines, "x/b.jsonl.zst": b"(\xb5/\xfd"})

@@ -224,7 +224,7 @@ class RecordedSessions(unittest.TestCase):
         self.assertEqual((found["labelled"], found["restates"], found["found"], found["false_alarms"],
                           found["restatements_without_a_label"]), (18, 9, 8, 0, 2))
         self.assertEqual([repeats[kind][field] for kind in ("after", "control") for field in ("repeats", "calls")],
-                         [8, 179, 56, 538])
+                         [8, 179, 36, 368])
 
 
 if __name__ == "__main__":
