@@ -92,29 +92,10 @@ class Reading(unittest.TestCase):
                 self.assertTrue(found["problems"])
 
     def test_a_draft_an_echo_or_a_quotation_wins_over_the_verdict(self):
-        draft, real = '{"answer": "It may.", "verdict": "supported"}', '{"answer": "Not said.", "verdict": "absent"}'
-        form = '{"answer": "your answer from the record, in one sentence", "verdict": "supported"}'
-        said = QUESTION | {"context": f"The user pasted {draft} and left."}
-        for name, reply, verdict, question in (
-            ("a draft in the thinking", f"<think>Maybe {draft}?</think>{real}", "absent", QUESTION),
-            ("thinking under another mark", f"[THINK]{draft}[/THINK]\n{real}", "absent", QUESTION),
-            ("thinking in a channel", f"<|channel>thought\n{draft}<channel|>{real}", "absent", QUESTION),
-            ("channels in a row", f"<|channel|>analysis {draft}<|channel|>final {real}", "absent", QUESTION),
-            ("thinking whose start was cut", f"{draft}</think>{real}", "absent", QUESTION),
-            ("thinking that never ended", f"<think>{real} or {draft}", None, QUESTION),
-            ("the echoed form", f"The form: {form}\n{real}", "absent", QUESTION),
-            ("nothing but the form", form, None, QUESTION),
-            ("an object quoted from the record", f"It says {draft}, so: {real}", "absent", said),
-            ("nothing but what is quoted", f"It says {draft}.", None, said),
-            ("two whole verdicts that differ", f"{draft}\nOn reflection: {real}", None, QUESTION),
-            ("two that differ, one repaired", f"{{'answer': 'x', 'verdict': 'supported'}} {real}", None, QUESTION),
-            ("a verdict and another that was cut", f'{draft} Wait: {{"answer": "Not s', None, QUESTION),
-            ("one verdict, said twice", f"{real} Again: {real}", "absent", QUESTION),
-            ("a verdict in a fence", f"```json\n{real}\n```", "absent", QUESTION),
-            ("a verdict inside another object", f'{{"reply": {draft}}}', None, QUESTION)):
-            with self.subTest(name):
-                ask, _ = replies(*[reply] * 9)
-                self.assertEqual(make_judge(ask, "d")(question)["verdict"], verdict)
+        for case in json.loads((Path(__file__).parent / "reading-cases.json").read_text(encoding="utf-8")):
+            with self.subTest(case["name"]):
+                question = QUESTION | ({"context": f"Pasted: {case['quoted']}"} if "quoted" in case else {})
+                self.assertEqual(make_judge(lambda prompt: case["reply"], "d")(question)["verdict"], case["verdict"])
 
     def test_two_verdicts_are_not_told_apart_when_it_is_asked_again(self):
         ask, prompts = replies(GOOD + GOOD.replace("supported", "absent"), GOOD)

@@ -4,14 +4,13 @@ import io
 import json
 import unittest
 from contextlib import redirect_stderr, redirect_stdout
+from unittest import mock
 
-import tokenizer
 from base.stats import mcnemar
 from base.turns import message_texts
-from compaction.compactors import ledger
 from compaction.fixtures.form import SHIPPED, load_fixtures
 from compaction.fixtures.literals import stands
-from compaction.growth import BUDGET, grow
+from compaction.growth import grow
 from compaction.replay.__main__ import main, pair, replay, summarize, whole
 from compaction.replay.agent import go_on, model_agent, recorded_tools
 from compaction.tests.doubles import count_words, forgetful_agent, prepared, small_fixture
@@ -129,10 +128,10 @@ class Shipped(unittest.TestCase):
         return json.loads(out.getvalue()), err.getvalue()
 
     def test_the_discordant_pairs_are_exactly_the_items_that_stand_no_longer_in_the_last_context(self):
-        report, err = self.run_main("--compactor", "ledger", "--window", "32768")
-        gone = set()
-        for fixture in load_fixtures():
-            context = grow(fixture, ledger, BUDGET, tokenizer.counter().count)[-1]
+        gone, made = set(), []
+        with mock.patch("compaction.replay.__main__.grow", lambda *given: made.append(grow(*given)) or made[-1]):
+            report, err = self.run_main("--compactor", "ledger", "--window", "32768")
+        for fixture, (*_, context) in zip(load_fixtures(), made, strict=True):
             texts = [text for message in context["messages"] for text in message_texts(message)]
             for item in fixture["must_survive"]:
                 literals = (item["literal"], *item.get("also", ()))
