@@ -7,7 +7,7 @@ Text of the conversation is shown on one line with its control characters writte
 
 from base.shown import one_line
 from base.turns import fact_text
-from strategies import NOTES_RESERVE, available, render, turn_messages, turn_text, words
+from strategies import NOTES_RESERVE, available, render, turn_costs, turn_messages, turn_text, words
 from tokenizer import counter
 from tokens.manifest import MANIFEST
 
@@ -31,7 +31,8 @@ def explain(path, case_id, names, grade, budgets=None, manifest=None):
     for budget in budgets or (None,):
         case = with_input(cases[0], budget)
         check_requests([case], count, path)
-        costs = turn_costs(case, count)
+        costs = [count(render(case, [number])) - count(render(case, [])) if cost is None else cost
+                 for number, cost in enumerate(turn_costs(case, count, range(len(case["history"]))))]
         lines += about_case(case, costs, count)
         for name, select in selectors.items():
             selected, problem = run_one(name, select, case, count, {})
@@ -94,10 +95,3 @@ def why_not(name, number, case, selected, cost):
             return "shares no word with the question"
         return f"shares {', '.join(shared)}, but costs {cost} where {left} are left" if cost > left else "not taken"
     return f"costs {cost} where {left} are left" if cost > left else "scored too low or nothing"
-
-
-def turn_costs(case, count):
-    """What each turn adds to a request with nothing else in it, in tokens."""
-    alone = count(render(case, []))
-    pieces = count.part([turn_messages(turn) for turn in case["history"]])
-    return [count(render(case, [number])) - alone if cost is None else cost for number, cost in enumerate(pieces)]

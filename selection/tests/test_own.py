@@ -10,10 +10,9 @@ import unittest
 from pathlib import Path
 
 from base.tests.made import needs_tokenizer
-from evaluate import CASES, ROOT, grade, main, run
+from evaluate import ROOT, main, run
 
 from base.command import InputError
-from selection.explain import explain
 from selection.own import run_own
 from selection.report import complaints
 from selection.tests.made import case_of
@@ -176,9 +175,9 @@ class OwnSelectors(unittest.TestCase):
 
     def test_explain_ends_at_a_selector_that_fails(self):
         names = [f"{self.file}:raises", f"{self.file}:exits", "recent"]
-        lines, failed = explain(CASES, "held-spread", names, grade)
-        text = "\n".join(lines)
-        self.assertTrue(failed)
+        with contextlib.redirect_stdout(io.StringIO()) as shown:
+            self.assertEqual(main(["--explain", "held-spread", "--strategies", ",".join(names)]), 1)
+        text = shown.getvalue()
         self.assertIn("raises: failed: KeyError: 'no such thing'", text)
         self.assertIn("exits: failed: SystemExit: 0", text)
         self.assertIn("\nrecent: ", text)
