@@ -65,7 +65,8 @@ def by_group(rows, of=figures):
     groups = {"all": rows}
     for field in ("split", "kind"):
         for name in dict.fromkeys(row[field] for row in rows):
-            groups[name or "no kind"] = [row for row in rows if row[field] == name]
+            known = not name or name in groups  # a kind that is named as a split, or not at all
+            groups[f"kind {name!r}" if known else name] = [row for row in rows if row[field] == name]
     return {name: of(some) for name, some in groups.items()}
 
 

@@ -48,9 +48,9 @@ class Pairs(unittest.TestCase):
         self.assertEqual(against([failed], [failed], HISTORY)["difference_interval"], None)
 
     def test_splits_and_kinds_are_thrown_together(self):
-        rows = [graded("a-0", ["x"]), {**graded("b-0", split="held_out"), "kind": "when"}]
+        rows = [graded("a-0", ["x"]), {**graded("b-0", split="held_out"), "kind": "when"}, {**graded("a-1"), "kind": "all"}]
         self.assertEqual({name: group["labels_found"] for name, group in by_group(rows).items()},
-                         {"all": 1, "dev": 0, "held_out": 1, "made up": 0, "when": 1})
+                         {"all": 2, "dev": 1, "held_out": 1, "made up": 0, "when": 1, "kind 'all'": 1})
 
     def test_the_bootstrap_draws_questions_or_does_not_repeat_itself(self):
         self.assertEqual(bootstrap([[1, 10], [1, 10]], draws=200), [0.1, 0.1])
@@ -128,7 +128,7 @@ class AnySet(InFiles):
         status, result, err = self.told(*names, "--budget", "90")
         self.assertEqual(status, 0, err)
         groups = result["budgets"]["90"]["strategies"]["near-messages"]
-        self.assertEqual((list(groups), groups["when"]["labels"]), (["all", "dev", "when", "no kind"], 2))
+        self.assertEqual((list(groups), groups["when"]["labels"]), (["all", "dev", "when", "kind ''"], 2))
         self.assertEqual(result["budgets"]["90"]["paired"]["near-messages"]["all"]["histories"], 2)
 
     def test_a_fact_without_a_turn_is_measured(self):
