@@ -14,20 +14,27 @@ def made_item(*verdicts, keys=(), class_="constraint", name="i"):
             "verdicts": dict(zip("123456789", verdicts)), "lines": {}, "keys": dict(zip("123456789", keys))}
 
 
-def made_result(judge=None, extractive=False, opaque=(), said=SAID, name="double", identity="j", line=None):
-    """The result of contexts {compaction: text} of the small conversation, as check.py has it."""
-    contexts = [{"conversation_id": "small", "compaction": number, "turn": 9, "tokens": 5, "inside": False,
-                 "opaque": number in opaque, "failed": False, "messages": [{"role": "user", "content": text}]}
-                for number, text in said.items()]
-    items = decide_items([small_fixture()], contexts, extractive, judge)
+def made_result(
+    judge=None, extractive=False, opaque=(), said=SAID, name="double", line=None, turns=None, fixtures=None
+):
+    """The result of contexts {compaction: text} of the small conversation, as check.py has it.
+
+    turns: {compaction: turn}, 9 where none is given; fixtures: others than the small one; line: what every item shows
+    """
+    contexts = [
+        {"conversation_id": "small", "compaction": number, "turn": (turns or {}).get(number, 9), "tokens": 5,
+         "inside": False, "opaque": number in opaque, "failed": False, "messages": [{"role": "user", "content": text}]}
+        for number, text in said.items()]
+    fixtures = fixtures or [small_fixture()]
+    items = decide_items(fixtures, contexts, extractive, judge)
     for context in contexts:
         del context["messages"]
     for item in items if line else ():
         item["lines"] = dict.fromkeys(item["verdicts"], line)
     judged = "unmeasured judge" if judge else None
     return {"compactor": {"name": name}, "budget": BUDGET, "available_input": 60, "keep_share": None, "gates": GATES,
-            "counter": {}, "fixtures": {"conversations": 1, "items": 4, "sha256": "f"},
-            "judge": {"identity": identity, "card": "unmeasured"} if judge else None,
+            "counter": {}, "fixtures": {"conversations": len(fixtures), "items": len(items), "sha256": "f"},
+            "judge": {"identity": "j", "card": "unmeasured"} if judge else None,
             "left_out": {"unplaced": 0, "unannotated": 0}, **summarize(items, contexts, 60, GATES, judged),
             "contexts": contexts, "items": items}
 

@@ -12,6 +12,7 @@ from compaction.comparison import compare
 from compaction.contexts import read_contexts
 from compaction.rows import decide_items, lost_at, summarize
 from compaction.tests.doubles import count_words, small_fixture
+from compaction.tests.made import made_result
 
 
 def line(number=1, text="Do not push to main", **more):
@@ -126,53 +127,31 @@ class Reading(unittest.TestCase):
         self.assertRaisesRegex(ValueError, "no context", self.read)
 
 
-class Covered(unittest.TestCase):
-    def result(self, *fixtures):
-        contexts = [{"conversation_id": "small", "compaction": 1, "turn": 9, "tokens": 3,
-                     "messages": [{"role": "user", "content": " ".join(item["literal"] + "." for item in ITEMS)}]}]
-        items = decide_items(fixtures, contexts, True)
-        found = summarize(items, contexts, 60)
-        same = {"fixtures": 1, "budget": 1, "counter": 1, "gates": 1, "keep_share": None, "judge": None}
-        return found | same | {"items": items}
-
-    def test_a_conversation_without_a_context_leaves_both_answers_open(self):
+class Added(unittest.TestCase):
+    def test_a_conversation_without_a_context_is_met_or_safe(self):
         other = small_fixture(conversation_id="b")
         other["must_survive"] = [item | {"id": "b" + item["id"]} for item in other["must_survive"]]
-        whole, partial = self.result(small_fixture()), self.result(small_fixture(), other)
+        text = {1: " ".join(item["literal"] + "." for item in ITEMS)}
+        whole, partial = (made_result(extractive=True, said=text, fixtures=fixtures)
+                          for fixtures in ([small_fixture()], [small_fixture(), other]))
         self.assertEqual((whole["compliant"], whole["uncovered"]), (True, []))
         self.assertEqual((partial["compliant"], partial["uncovered"], partial["never_checked"]), (None, ["b"], []))
-        self.assertEqual(compare(whole, whole)["decision"], "safe")
-        self.assertEqual(compare(partial, partial)["decision"], "not decided")
+        self.assertEqual([compare(one, one)["decision"] for one in (whole, partial)], ["safe", "not decided"])
 
-
-class Lost(unittest.TestCase):
-    def test_the_report_says_at_which_compaction_an_item_was_lost(self):
-        contexts = [{"conversation_id": "small", "compaction": number, "turn": turn, "tokens": 3,
-                     "messages": [{"role": "user", "content": text}]}
-                    for number, turn, text in ((1, 2, "Do not push to main"), (2, 4, "Do not push to main"),
-                                               (3, 6, "cutover is on Friday"))]
-        items = decide_items([small_fixture()], contexts, True)
-        lost = {item["item"]: (lost_at(item), list(item["verdicts"].values())) for item in items}
+    def test_an_item_is_lost_at_another_compaction(self):
+        said = {1: "Do not push to main", 2: "Do not push to main", 3: "cutover is on Friday"}
+        result = made_result(extractive=True, said=said, turns={1: 2, 2: 4, 3: 6})
+        lost = {item["item"]: (lost_at(item), list(item["verdicts"].values())) for item in result["items"]}
         self.assertEqual(lost["small-1"], (3, ["verbatim", "verbatim", "absent"]))
         self.assertEqual(lost["small-4"], (3, ["contradicted"]))
-
-    def test_an_item_stated_after_the_last_compaction_is_named_and_not_counted(self):
-        contexts = [{"conversation_id": "small", "compaction": 1, "turn": 3, "tokens": 3,
-                     "messages": [{"role": "user", "content": "x"}]}]
-        items = decide_items([small_fixture()], contexts, True)
-        result = summarize(items, contexts, 60)
-        self.assertEqual(result["never_checked"], ["small-3", "small-4"])
-        self.assertEqual(len(checked(items)), 2)
-
-    def test_difficulties_are_counted_apart(self):
-        contexts = [{"conversation_id": "small", "compaction": 1, "turn": 9, "tokens": 3,
-                     "messages": [{"role": "user", "content": "cutover is on Friday"}]}]
-        items = decide_items([small_fixture()], contexts, True)
-        result = summarize(items, contexts, 60)
-        found = {one["tag"]: one for one in result["difficulties"]}
-        self.assertEqual(found["uncued-correction"],
+        counts = {one["tag"]: one for one in result["difficulties"]}
+        self.assertEqual(counts["uncued-correction"],
                          {"tag": "uncued-correction", "kept": 0, "decisions": 1, "unknown": 0, "contradicted": 1})
-        self.assertEqual(found["hedge"]["decisions"], 0)
+        self.assertEqual(counts["hedge"]["decisions"], 0)
+
+    def test_an_item_stated_after_the_last_compaction_is_not_named_or_counts(self):
+        result = made_result(extractive=True, said={1: "x"}, turns={1: 3})
+        self.assertEqual((result["never_checked"], len(checked(result["items"]))), (["small-3", "small-4"], 2))
 
 
 if __name__ == "__main__":
