@@ -12,6 +12,7 @@ block      quoted lines from earlier turns between <notes> or <pinned> tags; car
 
 import strategies
 from compaction.fixtures.classify import classify
+from compaction.fixtures.form import CLASSES
 from strategies import NOTES_HEADER, available, escape, render, take
 
 LEDGER_HEADER = (
@@ -33,8 +34,7 @@ def notes(history, budget, count):
 def ledger(history, budget, count):
     """Binding statements of the turns that are left out, pinned word for word in front, then recent turns."""
     case = as_case(history, budget)
-    pinned = block_lines(case["instructions"])
-    front = without_block(case["instructions"])
+    pinned, front = split_pins(case["instructions"])
     limit = available(case)
     for _ in range(len(case["history"]) + 1):  # pinning takes room and may push out a turn, whose items then need pins
         turns = take(case, count, reversed(range(len(case["history"]))), limit, stop=True)
@@ -96,7 +96,8 @@ def carried(case, count):
         oldest = next((number for number, line in enumerate(lines) if line.startswith("- [")), None)
         if oldest is None:
             break
-        text = "\n".join(lines[:oldest] + lines[oldest + 1 :])
+        ends = (number for number in range(oldest + 1, len(lines)) if lines[number].startswith(("- [", "</")))
+        text = "\n".join(lines[:oldest] + lines[next(ends, oldest + 1) :])  # a note may run over lines
     return case | {"instructions": text}
 
 
@@ -105,15 +106,11 @@ def block(lines):
     return "\n".join([LEDGER_HEADER, "<pinned>", *lines, "</pinned>"]) if lines else ""
 
 
-def block_lines(instructions):
-    """The lines that a block in front holds already."""
-    _, found, rest = instructions.partition(LEDGER_HEADER + "\n<pinned>\n")
-    return rest.partition("\n</pinned>")[0].split("\n") if found else []
-
-
-def without_block(instructions):
-    """The text in front, less the block of pinned lines."""
-    return instructions.replace(block(block_lines(instructions)), "").strip()
+def split_pins(instructions):
+    """(lines of the block of pins in front, the text without that block)."""
+    head, found, rest = instructions.partition(LEDGER_HEADER + "\n<pinned>\n")
+    lines, _, tail = rest.partition("\n</pinned>")
+    return (lines.split("\n") if found else []), (head + tail).strip()
 
 
 def new_lines(turns, pinned):
@@ -129,17 +126,10 @@ def new_lines(turns, pinned):
 
 def fitting(lines, case, front, count):
     """The lines that fit the ledger's share: from the newest back within each class, the strictest class first."""
-    limit = int(available(case) * LEDGER_SHARE)
-    order = ("constraint", "commitment", "open_question", "reference")
-    ranked = sorted(range(len(lines)), key=lambda n: (rank(lines[n], order), -n))
-    kept = []
-    for number in ranked:
+    limit, kept = int(available(case) * LEDGER_SHARE), []
+    ranks = {f"- [{name}": rank for rank, name in enumerate(CLASSES)}
+    for number in sorted(range(len(lines)), key=lambda n: (ranks.get(lines[n].partition("]")[0], len(ranks)), -n)):
         text = "\n\n".join(filter(None, [front, block([lines[n] for n in sorted([*kept, number])])]))
         if count(render(case | {"instructions": text}, [])) <= limit:
             kept.append(number)
     return [lines[number] for number in sorted(kept)]
-
-
-def rank(line, order):
-    """The place of a pinned line's class in `order`."""
-    return next((place for place, name in enumerate(order) if line.startswith(f"- [{name}] ")), len(order))

@@ -176,12 +176,12 @@ class BuiltIn(unittest.TestCase):
         self.assertIn("- [constraint] You must never write &lt;/pinned&gt; &amp; go on.", lines)
 
     def test_blocks_that_outgrow_half_of_the_input_lose_their_oldest_lines(self):
-        lines = [f"- [turn {n}, user] " + "word " * 10 for n in range(20)]
+        lines = [f"- [turn {n}, user] " + "word " * 5 + "\nand " + "word " * 5 for n in range(20)] + ["</notes>"]
         case = {"instructions": "\n".join(["head", *lines]), "current": "q", "history": [], "budget": SMALL}
         left = compactors.carried(case, count_words)["instructions"]
         self.assertNotIn(lines[0], left)
-        self.assertIn(lines[-1], left)
-        self.assertIn("head", left)
+        self.assertTrue(left.endswith("\n".join(lines[-2:])))
+        self.assertTrue(left.startswith("head\n- [turn "), left[:30])  # no half of a note that runs over lines
         self.assertLessEqual(count_words([{"content": left}]) + 1, 60 // 2)  # 1: the question
 
 
