@@ -31,6 +31,7 @@ from tokens.manifest import MANIFEST
 from base.command import InputError, dump, make_parser, read_json, run_command
 from workbench.chat_log import group_messages
 
+warm = counter  # the counter of a tokenizer's manifest, loaded and verified now instead of at the first request
 DEFAULT = "near-messages"  # with `fill` near-messages-filled: what found most on data that nothing was tuned on
 
 
@@ -44,15 +45,8 @@ def count_around(count, head, tail, tools):
     def around(messages, _=None):
         return count([*head, *messages, *tail], tools)
 
-    for name in ("part", "control_token"):  # a turn costs the same anywhere
-        if hasattr(count, name):
-            setattr(around, name, getattr(count, name))
-    return around
-
-
-def warm(tokenizer=MANIFEST):
-    """The counter of a tokenizer's manifest, loaded and verified now instead of at the first request."""
-    return counter(tokenizer)
+    around.__dict__ |= {name: getattr(count, name) for name in ("part", "control_token") if hasattr(count, name)}
+    return around  # with `part`, since a turn costs the same anywhere
 
 
 def choose_messages(messages, budget, strategy=DEFAULT, tools=None, count=None, fill=True, allowance=0):
@@ -85,8 +79,14 @@ def choose(messages, budget, strategy=DEFAULT, tools=None, count=None, fill=True
         raise MessageError("no user message: there is no question to choose for")
     if allowance < 0:
         raise InputError(f"an allowance of {allowance} tokens; give a whole number from 0")
-    history, places, left_out = read_past(messages, groups[:-1], aside | unknown, count)
-    head, current, tail, uncounted = read_kept(messages, front, groups[-1], aside | unknown, count)
+    odd, history, places, left_out = aside | unknown, [], [], []
+    for group in groups[:-1]:
+        try:
+            history.append(read_turn(messages, group, odd, count))
+            places.append(group)
+        except MessageError as error:
+            left_out.append({"messages": group, "why": str(error)})
+    head, current, tail, uncounted = read_kept(messages, front, groups[-1], odd, count)
     room = budget - (allowance if uncounted else 0)
     around = count_around(count, head, tail, tools)
     case = {"id": "chat", "split": "dev", "kind": "", "instructions": "", "current": current, "history": history,
@@ -99,8 +99,13 @@ def choose(messages, budget, strategy=DEFAULT, tools=None, count=None, fill=True
     *sent, asked = chosen["messages"]
     question, *rest = (messages[place] for place in groups[-1])
     came = as_came([messages[place] for group in places for place in group] + ([] if uncounted else rest))
-    if asked["content"] != current:
-        question = {**question, "content": with_notes(question["content"], asked["content"], current, uncounted)}
+    if asked["content"] != current:  # a strategy wrote notes around it
+        content, notes = question["content"], asked["content"]
+        if uncounted and isinstance(content, str):
+            notes = notes.replace(current, content, 1)
+        elif uncounted:
+            notes = [{"type": "text", "text": notes.replace(current, "", 1).strip()}, *(content or [])]
+        question = {**question, "content": notes}
     left_out += [{"messages": [place], "why": why} for place, why in aside.items() if place < groups[0][0]]
     left_out += not_sent(messages, places, chosen, fill)
     result = {"messages": [*(messages[place] for place in front), *map(came, sent), question,
@@ -110,30 +115,16 @@ def choose(messages, budget, strategy=DEFAULT, tools=None, count=None, fill=True
     return {**result, "uncounted": uncounted} if uncounted else result
 
 
-def read_past(messages, groups, odd, count):
-    """(turns, the places of each, left_out) of all turns but the last."""
-    turns, places, left_out = [], [], []
-    for group in groups:
-        try:
-            turns.append(read_turn(messages, group, odd, count))
-            places.append(group)
-        except MessageError as error:
-            left_out.append({"messages": group, "why": str(error)})
-    return turns, places, left_out
-
-
 def read_turn(messages, group, odd, count):
     """The turn of the messages at these places; MessageError for one that cannot be read or counted."""
-    for place in group:
-        if place in odd:
-            raise MessageError(odd[place])
+    if wrong := [odd[place] for place in group if place in odd]:
+        raise MessageError(wrong[0])
     return check_control(turn_of([messages[place] for place in group]), count)
 
 
 def check_control(value, count):
     """The value; MessageError where a text in it holds a control token of the model, if the counter knows them."""
-    token = getattr(count, "control_token", lambda text: None)("\n".join(texts_in(value)))
-    if token:
+    if token := getattr(count, "control_token", lambda text: None)("\n".join(texts_in(value))):
         raise MessageError(f"holds the model's control token {token}, on which the template would act")
     return value
 
@@ -180,8 +171,7 @@ def select(case, count, strategy, fill):
         filled = f"{strategy}-filled"
         strategy = find_selector(filled if fill and filled in SELECTORS else strategy)
     chosen = strategy(case, count)
-    problem = wrong_selection(case, chosen, count)
-    if problem:
+    if problem := wrong_selection(case, chosen, count):
         raise InputError(f"the strategy: {problem}")
     if not fill or chosen["messages"] != render(case, chosen["turns"]):  # notes and single messages fill it themselves
         return chosen
@@ -204,21 +194,15 @@ def as_came(messages):
     """(counted message) -> as it came; one that was joined, or a refusal, as counted but with the calls that came."""
     known = {written(counted(message)): message for message in messages
              if message.get("content") or not message.get("refusal")}
-    calls = {call["id"]: call for message in messages for call in message.get("tool_calls") or ()}
+    calls = {written(call): came for message in messages if message.get("tool_calls")
+             for call, came in zip(calls_of(message), message["tool_calls"])}  # an id may stand again in a later turn
 
     def came(message):
         if "tool_calls" in message and written(message) not in known:
-            return {**message, "tool_calls": [calls.get(call["id"], call) for call in message["tool_calls"]]}
+            return {**message, "tool_calls": [calls.get(written(call), call) for call in message["tool_calls"]]}
         return known.get(written(message), message)
 
     return came
-
-
-def with_notes(content, asked, current, uncounted):
-    """The question's content with what a strategy wrote around it; `asked` holds the question as counted, `current`."""
-    if not uncounted or isinstance(content, str):
-        return asked.replace(current, content, 1) if uncounted else asked
-    return [{"type": "text", "text": asked.replace(current, "", 1).strip()}, *(content or [])]
 
 
 def not_sent(messages, places, chosen, fill):

@@ -50,6 +50,13 @@ class Chosen(unittest.TestCase):
         (call,) = [one for one in self.chosen(10_000, "recent", split) if one.get("tool_calls")]
         self.assertEqual(call, {"role": "assistant", "content": "I look.", "tool_calls": [CALL]})
 
+    def test_joined_messages_of_two_turns_that_share_a_call_id_come_back_with_one_call(self):
+        again = {**CALL, "function": {"name": "look", "arguments": '{"at": "the mails"}'}}
+        said = {"role": "assistant", "content": "I look."}
+        turns = [[PAST[1], said, {**PAST[2], "tool_calls": [call]}, PAST[3]] for call in (CALL, again)]
+        got = self.chosen(10_000, "recent", [*turns[0], *turns[1], PAST[-1]])
+        self.assertEqual([message["tool_calls"] for message in got if "tool_calls" in message], [[CALL], [again]])
+
     def test_a_refusal_is_sent_as_the_text_that_was_counted(self):
         refused = [*PAST[:-2], {"role": "assistant", "content": None, "refusal": "I cannot."}, PAST[-1]]
         got = self.chosen(10_000, "recent", refused)
