@@ -83,6 +83,11 @@ def half_pair(value):
     return None
 
 
+def is_said(value):
+    """Whether a value is a text that is not blank."""
+    return misfit(value, str) is None and value.strip() != ""
+
+
 def first(problems):
     """The first problem that is one, or None."""
     return next((problem for problem in problems if problem), None)

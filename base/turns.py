@@ -13,12 +13,12 @@ import json
 from strategies import turn_messages
 
 from base.command import depth
-from base.shapes import Only, misfit
+from base.shapes import Only, is_said, misfit
 
 CALL = {
     "id?": str,
     "type?": lambda kind: kind == "function",
-    "function": {"name": lambda name: misfit(name, str) is None and name.strip() != "", "arguments": dict},
+    "function": {"name": is_said, "arguments": dict},
 }
 MESSAGES = {
     "system": Only({"role": str, "content": str}),
@@ -26,8 +26,7 @@ MESSAGES = {
     "assistant": Only({"role": str, "content": str, "tool_calls?": [CALL]}),
     "tool": Only({"role": str, "content": str, "tool_call_id?": str, "name?": str}),
 }
-TURN = Only({"user": str, "assistant": str, "id?": lambda name: misfit(name, str) is None and name.strip() != "",
-             "session?": str, "date?": str, "messages?": list})
+TURN = Only({"user": str, "assistant": str, "id?": is_said, "session?": str, "date?": str, "messages?": list})
 DEEPEST_MESSAGE = 50  # levels of lists and objects: templates walk through them by recursion
 IN_FRONT = ("system", "developer")
 UNREAD = ("function_call", "audio")  # what a message may hold beside text: older calls, sound

@@ -20,23 +20,17 @@ from pathlib import Path
 
 from base.ci import tell_ci
 from base.result_files import check_evaluation, fact_name, graded, levels, read_result
-from base.shapes import FACT, Only, misfit
+from base.shapes import FACT, Only, is_said, misfit
 from base.shown import columns, one_line
 from base.stats import mcnemar, wilson
 from evaluate import summarize
 
 from base.command import InputError, NotComparable, dump, make_parser, read_json, run_command
 
-# What may differ between two reports: their strategies and what was found. All else has to be equal.
-FREE = {"case_set", "strategies_sha256", "selectors_sha256", "environment", "summary", "cases", "budgets",
-        "counted_in_full"}
+FREE = {"case_set", "strategies_sha256", "selectors_sha256", "environment", "summary", "cases",
+        "counted_in_full"}  # what may differ between two reports: their strategies and what was found
 CHANGES = ("lost", "stale", "over budget")
 LEVEL = 0.05
-
-
-def is_said(value):
-    """Whether a value is a text that is not blank."""
-    return isinstance(value, str) and bool(value.strip())
 
 
 NAMED = {"strategy": is_said, "case": is_said, "budget?": (int, is_said), "why": is_said}
@@ -47,27 +41,22 @@ ALLOWED = (Only({"change": lambda change: change in CHANGES[:2], "fact": FACT, *
 def check_comparable(recorded, fresh):
     """NotComparable, with the reason, where anything but the strategies differs."""
     for field in sorted((set(recorded) | set(fresh)) - FREE):
-        if recorded.get(field) != fresh.get(field):
-            raise NotComparable(
-                f"{field} differs: recorded {recorded.get(field)!r:.90}, fresh {fresh.get(field)!r:.90}; "
-                "record both with the same cases, counter and grader")
-    if list(levels(recorded)) != list(levels(fresh)):
-        raise NotComparable(
-            f"budgets differ: recorded {list(levels(recorded))}, fresh {list(levels(fresh))}; run both with the same")
+        old, new = (list(levels(report)) if field == "budgets" else report.get(field) for report in (recorded, fresh))
+        if old != new:
+            raise NotComparable(f"{field} differs: recorded {old!r:.90}, fresh {new!r:.90}; record both with the same "
+                                "cases, counter and grader")
 
 
 def named_pairs(recorded, fresh, pairs):
     """[(strategy of the recorded report, of the fresh one)]: those given, else each recorded one with itself."""
-    chosen = [tuple(text.split("=", 1)) for text in pairs]
-    for text, pair in zip(pairs, chosen):
-        if len(pair) < 2 or not all(pair):
-            raise InputError(f"--pair {text}: not two names; write RECORDED=FRESH, such as bm25=near")
-    for budget, level in levels(recorded).items():
-        chosen = chosen or [(name, name) for name in level["cases"]]
-        for old, new in chosen:
-            for side, name, cases in (("recorded", old, level), ("fresh", new, levels(fresh)[budget])):
-                if name not in cases["cases"]:
-                    raise NotComparable(f"the {side} report has no strategy {name!r}; run it there, or name a --pair")
+    if wrong := [text for text in pairs if not all(text.partition("="))]:
+        raise InputError(f"--pair {wrong[0]}: not two names; write RECORDED=FRESH, such as bm25=near")
+    known = [next(iter(levels(report).values()))["cases"] for report in (recorded, fresh)]
+    chosen = [tuple(text.split("=", 1)) for text in pairs] or [(name, name) for name in known[0]]
+    for pair in chosen:
+        for side, name, names in zip(("recorded", "fresh"), pair, known):
+            if name not in names:
+                raise NotComparable(f"the {side} report has no strategy {name!r}; run it there, or name a --pair")
     return chosen
 
 
@@ -184,10 +173,11 @@ def place_of(row):
     return row["strategy"] + (f" at {row['budget']} tokens" if "budget" in row else "")
 
 
-def change_text(change, item, stale):
+def change_text(change, stale):
     """A change in words, as "stale: one: port 80, without its replacement"; `stale`: stale_cases of the fresh rows."""
-    alone = change == "stale" and item["case"] in stale["alone"]
-    return f"{change}: {item['case']}: {item.get('fact', 'the whole request')}" + ", without its replacement" * alone
+    kind, case = change["change"], change["case"]
+    alone = kind == "stale" and case in stale["alone"]
+    return f"{kind}: {case}: {change.get('fact', 'the whole request')}" + ", without its replacement" * alone
 
 
 def table(result):
@@ -200,13 +190,13 @@ def table(result):
                          figures["gained"], figures["lost"], f"{figures['mcnemar_p']:.3g}"])
     yield from columns(rows, right=(2, 3, 4, 5))
     for row in result["results"]:
-        old, new = row["stale_cases"]["recorded"], row["stale_cases"]["fresh"]
+        place, old, new = place_of(row), row["stale_cases"]["recorded"], row["stale_cases"]["fresh"]
         if any((*old.values(), *new.values())):
-            yield (f"{place_of(row)}: cases with a stale fact: {len(old['alone'])} -> {len(new['alone'])} without its "
+            yield (f"{place}: cases with a stale fact: {len(old['alone'])} -> {len(new['alone'])} without its "
                    f"replacement, {len(old['replaced'])} -> {len(new['replaced'])} with it")
-        for change in ("gained", "stale gone", *CHANGES):
-            yield from (f"{place_of(row)}: {change_text(change, item, new)}" for item in row[change])
-        yield from (f"{place_of(row)}: not graded: {name}: a selector failed there" for name in row["not_graded"])
+        for change in changes_of([row], ("gained", "stale gone", *CHANGES)):
+            yield f"{place}: {change_text(change, new)}"
+        yield from (f"{place}: not graded: {name}: a selector failed there" for name in row["not_graded"])
     least = result["smallest_difference"]
     reach = "" if least["within_reach"] else f", which {least['cases']} cases cannot have"
     yield f"the least this set could have shown: {least['discordant_pairs']} discordant cases on one side{reach}"
@@ -223,16 +213,13 @@ def checks(result, fresh):
     for change in result["blocking"]:
         blocking.setdefault((place_of(change), change["case"]), []).append(change)
     for row in result["results"]:
-        for case in levels(fresh)[row.get("budget")]["cases"][row["strategy"]]:
-            case, check = case["case"], {"group": place_of(row), "name": case["case"], "state": "passed", "message": ""}
-            changes = blocking.get((place_of(row), case), [])
-            if case in row["not_graded"]:
-                yield {**check, "state": "error", "message": "not graded: a selector failed there"}
-            elif not changes:
-                yield check
-            for change in changes:
-                text = change_text(change["change"], change, row["stale_cases"]["fresh"])
-                yield {**check, "name": text, "state": "failed", "message": text}
+        group, stale = place_of(row), row["stale_cases"]["fresh"]
+        for case in (case["case"] for case in levels(fresh)[row.get("budget")]["cases"][row["strategy"]]):
+            failed = [(text, "failed", text)
+                      for text in (change_text(change, stale) for change in blocking.get((group, case), []))]
+            undecided = [(case, "error", "not graded: a selector failed there")] * (case in row["not_graded"])
+            for name, state, message in failed + undecided or [(case, "passed", "")]:
+                yield {"group": group, "name": name, "state": state, "message": message}
 
 
 def main(argv=None):
