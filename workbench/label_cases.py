@@ -30,6 +30,7 @@ from tokens.manifest import MANIFEST
 
 from base import command
 from base.command import InputError, dump, make_parser, read_json, run_command, sha256
+from workbench.import_cases import UNCHECKED
 
 ANSWERS = """\
 answers  1 4      these are required          s 2     this one is stale (replaced later)
@@ -46,6 +47,8 @@ CASE = {"id": str, "current": str, "history": str, "reply?": str, **LABELS}
 UNLABELLED = {"histories": Each([TURN]), "cases": [CASE]}
 ENTRIES = ({"set_sha256": str}, {"written_sha256": str}, {"case": str, "labels": (LABELS, NONE), "key?": str},
            {"case": str, "marks": LABELS})
+WORDS = {"": "next", "n": "nothing", "u": "undo", "q": "stop"}
+JOURNAL = ".journal.jsonl"  # behind the name of the output, beside it
 CANDIDATES, WIDTH, LONG = 9, 160, 1000
 ORDINAL = re.compile(r"(?i)\b(?:am|ab|im|vom|zum|zur|beim?|bis|seit|und|d(?:er|ie|as|en|em|es)) +\d{1,3}\.$")
 
@@ -89,8 +92,8 @@ def read_answer(text, shown, marks):
     InputError, worded for the person at the terminal, for anything else.
     """
     text = text.strip()
-    if text in ("", "n", "u", "q"):
-        return {"": "next", "n": "nothing", "u": "undo", "q": "stop"}[text], None
+    if text in WORDS:
+        return WORDS[text], None
     if text.startswith("/") and text[1:].strip():
         return "search", text[1:].strip()
     answer = re.fullmatch(r"([std]?)\s*(\d[\d\s,]*)", text)
@@ -117,9 +120,9 @@ def label(case, history, chosen, ask, say, keep_marks):
     say(f"\n{one_line(case['id'])}\nquestion: {one_line(case['current'], LONG)}")
     if case.get("reply"):
         say(f"the reply was: {one_line(case['reply'], LONG)}")
-    show(shown, say)
+    say(listed(shown))
     if any(chosen.values()):
-        show_marks(chosen, say)
+        say(marked(chosen))
     while True:
         try:
             kind, value = read_answer(ask("> "), shown, chosen["required"] + chosen["stale"])
@@ -135,44 +138,43 @@ def label(case, history, chosen, ask, say, keep_marks):
         if kind == "next":
             say("no required fact yet; n leaves the case out")
         elif kind == "turn":
-            show_turn(next(turn for turn in history if turn["id"] == value), say)
+            say(turn_lines(next(turn for turn in history if turn["id"] == value)))
         elif kind == "search":
             with_words = candidates(known, value, fill=False)
             if not with_words:
                 say("no sentence has such a word; the candidates stay")
             shown = with_words or shown
-            show(shown, say)
+            say(listed(shown))
         else:
             chosen = {field: [fact for fact in facts if fact not in value] for field, facts in chosen.items()}
             if kind != "drop":
                 chosen[kind] += value
             keep_marks(chosen)
-            show_marks(chosen, say)
+            say(marked(chosen))
 
 
-def show(shown, say):
-    """The numbered candidates."""
-    rows = [(f"  {number}", f"turn {', '.join(sentence['turns'])}", sentence["role"], one_line(sentence["text"], WIDTH))
-            for number, sentence in enumerate(shown, 1)]
-    for line in columns(rows):
-        say(line)
+def listed(shown):
+    """The numbered candidates, as text."""
+    return "\n".join(columns(
+        [(f"  {number}", f"turn {', '.join(sentence['turns'])}", sentence["role"], one_line(sentence["text"], WIDTH))
+         for number, sentence in enumerate(shown, 1)]))
 
 
-def show_marks(chosen, say):
+def marked(chosen):
     """The numbered marks, as text."""
-    marks = [(field, fact) for field, facts in chosen.items() for fact in facts]
-    rows = [(f"  mark {number}", field, f"turn {fact['turn']}: {fact['text'][:LONG]}")
-            for number, (field, fact) in enumerate(marks, 1)]
-    for line in columns(rows) or ["  nothing is marked"]:
-        say(line)
+    marks = [(field, f"turn {fact['turn']}: {fact['text'][:LONG]}") for field in chosen for fact in chosen[field]]
+    return "\n".join(columns([(f"  mark {number}", *mark) for number, mark in enumerate(marks, 1)])
+                     or ["  nothing is marked"])
 
 
-def show_turn(turn, say):
-    """A whole turn, line by line, tool calls included."""
+def turn_lines(turn):
+    """A whole turn as text, line by line, tool calls included."""
+    lines = []
     for message in turn_messages(turn):
         calls = [json.dumps(call, ensure_ascii=False) for call in message.get("tool_calls", ())]
-        for number, line in enumerate([*(message.get("content") or "").split("\n"), *calls]):
-            say(f"  {one_line(message['role']) + ':' if number == 0 else '   '} {one_line(line)}")
+        starts = [f"  {one_line(message['role'])}:"] + ["     "] * (message["content"].count("\n") + len(calls))
+        lines += map("{} {}".format, starts, map(one_line, [*message["content"].split("\n"), *calls]))
+    return "\n".join(lines)
 
 
 def read_set(path, manifest):
@@ -181,14 +183,13 @@ def read_set(path, manifest):
     InputError where it will not. Not checked, without a prepared tokenizer, is what needs one: a line, or None.
     """
     value = read_json(path)
-    problem = misfit(value, UNLABELLED, "the set")
-    if problem:
+    if problem := misfit(value, UNLABELLED, "the set"):
         raise InputError(f"{path}: not as workbench.import_cases writes it: {problem}; import it again")
     cases = check_set({**value, "cases": [loadable(case, value, path) for case in value["cases"]]}, path)
     try:
         check_requests(cases, counter(manifest), path)
     except TokenizerError as error:
-        return value, f"control tokens and long questions, which evaluate.py refuses, were not looked for: {error}"
+        return value, f"{UNCHECKED}: {error}"
     return value, None
 
 
@@ -205,11 +206,6 @@ def loadable(case, value, path):
 def key_of(question, history):
     """What labels depend on, as a hash: the question and the turns before it."""
     return sha256(dump([question, history]))
-
-
-def journal_of(path):
-    """The journal of a labelled set: NAME.journal.jsonl beside it."""
-    return path.with_name(path.name + ".journal.jsonl")
 
 
 def read_journal(path):
@@ -236,7 +232,8 @@ def earlier_labels(path):
     """{key: labels} of an earlier labelled set, and of the cases that its journal, if it is there, left out."""
     labels = {key_of(case["current"], case["history"]): {"required": case["required"], "stale": case["stale"]}
               for case in load_cases(path)}
-    left_out = read_journal(journal_of(path))[1].values() if journal_of(path).exists() else ()
+    journal = path.with_name(path.name + JOURNAL)
+    left_out = read_journal(journal)[1].values() if journal.exists() else ()
     return {entry["key"]: entry["labels"] for entry in left_out
             if "key" in entry and not entry["labels"]["required"]} | labels
 
@@ -256,37 +253,36 @@ def walk(value, journal, done, marks, ask, say):
     while left := [case for case in cases.values() if case["id"] not in done]:
         case = left[0]
         say(f"\n[{len(done) + 1} of {len(cases)}] {HELP}")
-        chosen = marks.pop(case["id"], {"required": case["required"], "stale": case["stale"]})
-        answer = label(case, value["histories"][case["history"]], chosen, ask, say,
-                       lambda chosen: journal.append({"case": case["id"], "marks": chosen}))
+
+        def keep_marks(chosen, name=case["id"]):
+            marks[name] = chosen
+            journal.append({"case": name, "marks": chosen})
+
+        chosen = marks.get(case["id"], {"required": case["required"], "stale": case["stale"]})
+        answer = label(case, value["histories"][case["history"]], chosen, ask, say, keep_marks)
         if answer == "stop":
             return
         if answer != "undo":
+            marks.pop(case["id"], None)
             keep(journal, case, answer, value, done)
         elif done:
             keep(journal, cases[list(done)[-1]], None, value, done)
 
 
-def labelled_set(value, done):
-    """The labelled set: the cases with a required fact, and the histories they use."""
+def finish(value, done, out, journal, own):
+    """Write the cases with a required fact and the histories they use, if there are any; say how far the work is."""
     cases = [{**loadable(case, value, "the set"), **done[case["id"]]}
              for case in value["cases"] if done.get(case["id"], {}).get("required")]
     used = {case["history"] for case in cases}
-    return {**value, "histories": {name: turns for name, turns in value["histories"].items() if name in used},
+    made = {**value, "histories": {name: turns for name, turns in value["histories"].items() if name in used},
             "cases": cases}
-
-
-def finish(value, done, out, journal, own):
-    """Write the labelled set, if any case is labelled, and say how far the work is."""
-    made = labelled_set(value, done)
-    if made["cases"]:
+    if cases:
         check_set(made, out)
         data = dump(made).encode("utf-8")
         journal.append({"written_sha256": sha256(data)})
         command.replace_file(out, data, own)
-    print(f"{len(made['cases'])} cases labelled, {len(done) - len(made['cases'])} left out, "
-          f"{len(value['cases']) - len(done)} to do; {out if made['cases'] else 'nothing'} written",
-          file=sys.stderr)
+    print(f"{len(cases)} cases labelled, {len(done) - len(cases)} left out, {len(value['cases']) - len(done)} to do; "
+          f"{out if cases else 'nothing'} written", file=sys.stderr)
 
 
 def main(argv=None):
@@ -300,7 +296,7 @@ def main(argv=None):
     args = parser.parse_args(argv)
     value, unchecked = read_set(args.cases, args.tokenizer)
     earlier = earlier_labels(args.labels) if args.labels else {}
-    journal, written = journal_of(args.out), set()
+    journal, written = args.out.with_name(args.out.name + JOURNAL), set()
 
     def own(path):
         return command.file_hash(path) in written

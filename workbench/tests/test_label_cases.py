@@ -92,6 +92,11 @@ class Terminal(unittest.TestCase):
         self.assertEqual(self.facts(), {"one": ([FIRST], [{"turn": "1", "text": "We chose Redis."}])})
         self.assertNotIn("mark 1", self.answer("u")[1])
 
+    def test_marks_are_lost_when_the_case_before_is_undone(self):
+        dialogue = self.answer("1", "", "s 2", "u", "1", "")[1]
+        self.assertEqual(dialogue.count("  mark 1  stale  turn 1: We chose Redis."), 2)
+        self.assertIn("mark 1  stale", self.answer()[1])
+
     def test_an_entry_cut_short_is_asked_again_and_spoils_no_other(self):
         self.answer("1", "")
         with open(self.journal, "ab") as file:
