@@ -1,14 +1,15 @@
 """What every command of this project shares: strict JSON in, one JSON form out, arguments, exit statuses, progress.
 
 Exit status  0 done; 1 done, and the answer is no; 2 could not be done; 3 not comparable or not decided; 130 stopped.
-Does not know what any command does; its errors are one line each: what, where, what to do.
 """
 
 import argparse
 import filecmp
 import hashlib
 import io
+import itertools
 import json
+import math
 import os
 import stat
 import sys
@@ -44,10 +45,9 @@ def parse_json(text, where):
         return found
 
     def number(text):
-        value = float(text)
-        if value in (float("inf"), float("-inf")):
+        if math.isinf(float(text)):
             raise InputError(f"{where}: {text} is too large for a number; correct it")
-        return value
+        return float(text)
 
     def constant(name):
         raise InputError(f"{where}: {name} is no JSON number; replace it")
@@ -106,12 +106,6 @@ def read_json(path):
     return parse_json(read_text(path), path)
 
 
-def read_jsonl(path):
-    """The JSON values of a file of JSON lines, blank lines skipped; InputError names the line. Reads it whole."""
-    lines = read_text(path).split("\n")
-    return [parse_json(line, f"{path}: line {number}") for number, line in enumerate(lines, 1) if line.strip()]
-
-
 def sha256(data):
     """SHA-256 of bytes, or of a text as UTF-8, as hexadecimal digits."""
     return hashlib.sha256(data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data).hexdigest()
@@ -141,8 +135,7 @@ def write_bytes(path, data, keep=False):
 
     data: bytes, or an iterable of bytes; keep: an earlier file of other content is kept under another name.
     """
-    path = Path(path)
-    temporary = None
+    path, temporary = Path(path), None
     try:
         if path.exists() and not path.is_file():  # moved over a device such as /dev/null, a file would take its place
             raise InputError(f"{path}: is no file that can be replaced; choose another place")
@@ -157,23 +150,17 @@ def write_bytes(path, data, keep=False):
         os.umask(mask)
         os.chmod(temporary, path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~mask)
         os.replace(temporary, path)
-        temporary = None
     except OSError as error:
         reason = error.strerror or error
         raise InputError(f"{path}: cannot be written: {reason}; choose another place or free it") from None
     finally:
-        if temporary is not None:
+        if temporary:
             Path(temporary).unlink(missing_ok=True)
-
-
-def write_text(path, text):
-    """`text` as UTF-8 into a file, whole or not at all."""
-    write_bytes(path, text.encode("utf-8"))  # encoded first: text that UTF-8 cannot hold touches nothing
 
 
 def write_json(path, value):
     """`dump(value)` into a file, whole or not at all."""
-    write_text(path, dump(value))
+    write_bytes(path, dump(value).encode("utf-8"))
 
 
 def whole_numbers(text):
@@ -185,26 +172,22 @@ def whole_numbers(text):
 
 
 def replace_file(path, data, own):
-    """Write bytes where nothing stands, or an earlier output of the same command, which is kept beside the new one.
+    """write_bytes where nothing stands, or an earlier output of the same command, which is kept beside the new one.
 
-    data: bytes, or an iterable of bytes. own(path) tells whether the file there is such an output; anything else is
-    left as it is, with an InputError. The earlier one becomes NAME.previous.SUFFIX, or NAME.previous.2.SUFFIX and so
-    on: the first name that is free.
+    own(path) tells whether the file there is such an output; anything else is left as it is, with an InputError.
     """
     check_replaceable(path, own)
     write_bytes(path, data, keep=True)
 
 
 def keep_earlier(path):
-    """Give the file a second name, NAME.previous.SUFFIX, before another takes its place."""
-    number = 1
-    while True:
+    """Give the file a second name, the first free one of NAME.previous.SUFFIX, NAME.previous.2.SUFFIX and so on."""
+    for number in itertools.count(1):
         kept = path.with_name(f"{path.stem}.previous{f'.{number}' if number > 1 else ''}{path.suffix}")
         try:
-            os.link(path, kept)  # fails where the name is taken, unlike a rename
-            return
+            return os.link(path, kept)  # fails where the name is taken, unlike a rename
         except FileExistsError:
-            number += 1
+            continue
         except OSError as error:
             reason = error.strerror or error
             raise InputError(f"{path}: cannot be kept as {kept.name}: {reason}; move it away first") from None
@@ -269,7 +252,7 @@ class OutputError(Exception):
 
 
 class Complaints(Output):
-    """A standard error that nobody has to read: a complaint that cannot be told must not change what is done."""
+    """Standard error whose write errors are ignored: a closed terminal must not change the exit status."""
 
     def failed(self, error):
         return 0
@@ -297,10 +280,8 @@ def status_of(main, argv=None):
         status = main(argv)
         sys.stdout.flush()
         return status or 0
-    except NotComparable as error:
-        return told(error, 3)
-    except InputError as error:
-        return told(error, 2)
+    except (InputError, NotComparable) as error:
+        return told(error, 3 if isinstance(error, NotComparable) else 2)
     except KeyboardInterrupt:
         return told("stopped", 130)
     except ModuleNotFoundError as error:

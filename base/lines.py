@@ -93,18 +93,15 @@ def append_line(path, value):
 def lock(file, wait=False):
     """Whether this process got an open file for itself, until it closes it or ends."""
     try:
-        import fcntl
-    except ImportError:  # Windows
-        import msvcrt
-
-        os.lseek(file, 2**30, os.SEEK_SET)  # far behind the data, which stays readable
         try:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except ImportError:  # Windows
+            import msvcrt
+
+            os.lseek(file, 2**30, os.SEEK_SET)  # far behind the data, which stays readable
             msvcrt.locking(file, msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except OSError:
         return False
     return True

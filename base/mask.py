@@ -1,4 +1,4 @@
-"""Replace addresses, numbers of people and key-shaped strings in imported text by marks, equal ones by the same mark.
+"""Replace addresses, numbers of people and keys in imported text by numbered marks, equal strings by one mark.
 
 Replaced: e-mail and IP addresses; telephone numbers; card numbers (checked after Luhn) and IBANs (ISO 13616, checked
 modulo 97); private keys in PEM form, tokens with a known prefix, AWS key ids with their secret, JSON web tokens, values
@@ -9,7 +9,7 @@ people, postal addresses, telephone numbers without a prefix, secrets without a 
 import json
 import re
 
-from base.command import DEEPEST, depth
+from base.command import InputError, parse_json
 
 
 def is_card(text):
@@ -29,8 +29,8 @@ SHAPES = (  # first match wins, so the long forms come first; (kind, pattern, ch
     ("private key", r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"),
     ("web token", r"(?<![\w-])eyJ[\w-]{8,}+\.[\w-]{8,}+\.[\w-]*"),
     ("key",  # the secret that stands beside an AWS key id
-     r"(?P<before>\b(?:AKIA|"
-     r"ASIA)[A-Z0-9]{16}\b.{0,120}?)(?<![A-Za-z0-9/+=])(?P<value>[A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])"),
+     r"(?P<before>\b(?:AKIA|ASIA)[A-Z0-9]{16}\b.{0,120}?)"
+     r"(?<![A-Za-z0-9/+=])(?P<value>[A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])"),
     ("key",
      r"\b(?:sk|pk|rk)[-_][\w-]{16,}|\bgh[opsur]_\w{20,}|\bgithub_pat_\w{20,}|\bglpat-[\w-]{16,}"
      r"|\bxox[abeoprs]-[\w-]{10,}|\bxapp-[\w-]{10,}|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\bAIza[\w-]{30,}|\bhf_\w{20,}"
@@ -72,21 +72,22 @@ class Masks:
         strings = self.known.setdefault(kind, {})
         return f"[{kind} {strings.setdefault(text, len(strings) + 1)}]"
 
-    def value(self, item):
-        """The JSON value with every text masked; the keys of objects stay."""
+    def value(self, item, key=""):
+        """The JSON value, under this key of an object, with every text masked; the keys of objects stay."""
+        if isinstance(item, str | int) and SECRET_KEY.search(key) and len(str(item)) >= 6:
+            return self.mark("secret", str(item))
         if isinstance(item, str):
-            inner = json_object(item)  # a tool call's arguments: masked by value, so that it stays JSON
+            try:
+                inner = parse_json(item, "") if item.lstrip().startswith("{") else None
+            except InputError:
+                inner = None
             if inner is None:
                 return self.text(item)
-            hidden = self.value(inner)
+            hidden = self.value(inner)  # a tool call's arguments: masked by value, so that it stays JSON
             return item if hidden == inner else json.dumps(hidden, ensure_ascii=False)
         if isinstance(item, list):
             return [self.value(one) for one in item]
-        return {key: self.field(key, one) for key, one in item.items()} if isinstance(item, dict) else item
-
-    def field(self, key, item):
-        secret = isinstance(item, str | int) and SECRET_KEY.search(key) and len(str(item)) >= 6
-        return self.mark("secret", str(item)) if secret else self.value(item)
+        return {key: self.value(one, key) for key, one in item.items()} if isinstance(item, dict) else item
 
     def text(self, text):
         """The text with each address, number and key replaced by its mark."""
@@ -95,9 +96,8 @@ class Masks:
             def replace(match, kind=kind, check=check):
                 if check and not check[0](match[0]):
                     return match[0]
-                if "value" in match.re.groupindex:
-                    return match["before"] + self.mark(kind, match["value"])
-                return self.mark(kind, match[0])
+                named = match.groupdict()
+                return named.get("before", "") + self.mark(kind, named.get("value", match[0]))
 
             text = pattern.sub(replace, text)
         return text
@@ -107,14 +107,3 @@ def mask_values(value):
     """(the JSON value with every text masked, {kind: different strings replaced})."""
     masks = Masks()
     return masks.value(value), masks.counts()
-
-
-def json_object(text):
-    """The object that a text holds as JSON, or None."""
-    if not text.lstrip().startswith("{"):
-        return None
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) and depth(value) <= DEEPEST else None

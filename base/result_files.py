@@ -10,15 +10,15 @@ from base.command import InputError, read_json
 from base.shapes import COMPACTION, COMPARISON, REPLAY, SIGNALS, SINGLE, SURVEY, SWEEP, misfit
 
 MERGED = "it was edited or merged; run evaluate.py again"
-MAKERS = {
-    "evaluation": "evaluate.py", "comparison": "workbench.compare", "compaction": "compaction.check",
-    "survey": "workbench.survey", "signals": "compaction.signals", "replay": "compaction.replay"
+KINDS = {  # kind: (the command that writes it, the field that no other kind has, its shape; a sweep has another one)
+    "evaluation": ("evaluate.py", "grader", SINGLE),
+    "comparison": ("workbench.compare", "smallest_difference", COMPARISON),
+    "compaction": ("compaction.check", "candidate", COMPACTION),
+    "survey": ("workbench.survey", "user_turns", SURVEY),
+    "signals": ("compaction.signals", "repeats", SIGNALS),
+    "replay": ("compaction.replay", "agent", REPLAY),
 }
-OWN_FIELD = {
-    "grader": "evaluation", "candidate": "compaction", "smallest_difference": "comparison", "user_turns": "survey",
-    "repeats": "signals", "agent": "replay"
-}  # that no other kind has
-SHAPES = {"comparison": COMPARISON, "compaction": COMPACTION, "survey": SURVEY, "signals": SIGNALS, "replay": REPLAY}
+MAKERS = {kind: maker for kind, (maker, _, _) in KINDS.items()}
 
 
 def levels(report):
@@ -32,7 +32,7 @@ def graded(row):
 
 
 def stale_alone(row):
-    """Whether a row's request holds a stale fact and lacks a required one: replaced words without what replaced them."""
+    """Whether a row's request holds a stale fact and lacks a required one: replaced words without their replacement."""
     return graded(row) and bool(row["stale_included"] and row["missing"])
 
 
@@ -42,9 +42,8 @@ def fact_name(fact):
 
 
 def kind_of(result):
-    """A kind of MAKERS, by the field that only that kind has; None for anything else."""
-    kinds = [kind for field, kind in OWN_FIELD.items() if isinstance(result, dict) and field in result]
-    return kinds[0] if kinds else None
+    """The kind of a result, by the field that only that kind has; None for anything else."""
+    return next((kind for kind, (_, field, _) in KINDS.items() if isinstance(result, dict) and field in result), None)
 
 
 def read_result(path, *wanted):
@@ -53,10 +52,9 @@ def read_result(path, *wanted):
     kind = kind_of(result)
     if kind not in wanted:
         raise InputError(f"{path}: no result of {' or '.join(MAKERS[one] for one in wanted)}; give what that prints")
-    shape = SHAPES.get(kind) or (SWEEP if "budgets" in result else SINGLE)
-    problem = misfit(result, shape, "the result")
-    if problem:
-        raise InputError(f"{path}: not as {MAKERS[kind]} writes it: {problem}; run that again")
+    maker, _, shape = KINDS[kind]
+    if problem := misfit(result, SWEEP if "budgets" in result and shape is SINGLE else shape, "the result"):
+        raise InputError(f"{path}: not as {maker} writes it: {problem}; run that again")
     return kind, result
 
 

@@ -4,7 +4,7 @@ shape   a type (a bool is no int), a tuple of shapes of which one has to fit,
         [shape] for a list of such values, {"field": shape, "field?": shape} for an object with such fields and any
         others, Only({...}) for one without others, Each(shape) for an object with any names, a function value -> bool
         for anything else; no text in it may hold half of a surrogate pair
-Knows only what the readers use; the commands that write results say what their fields mean.
+What the fields of a result mean, the commands say that write it.
 """
 
 
@@ -24,41 +24,37 @@ class Each:
 
 def misfit(value, shape, place="it"):
     """Where the value does not fit the shape, as text with what is there; None where it fits."""
+    fits, parts = True, ()  # parts: (value, shape, place) of what stands inside
+    if isinstance(shape, Only) and isinstance(value, dict):
+        shape = shape.shape
+        known = [key.rstrip("?") for key in shape]
+        if extra := [key for key in value if key not in known]:
+            return f"{place} has an unknown field {extra[0]!r:.40}; the fields are {', '.join(known)}"
     if isinstance(shape, type):
         fits = isinstance(value, shape) and not (isinstance(value, bool) and shape not in (bool, object))
-        if fits and half_pair(value):
-            return f"{place} holds half of a surrogate pair, {half_pair(value)!r}"
+        if fits and (half := half_pair(value)):
+            return f"{place} holds half of a surrogate pair, {half!r}"
     elif isinstance(shape, tuple):
         fits = any(misfit(value, one) is None for one in shape)
     elif isinstance(shape, list) and isinstance(value, list):
-        return first(misfit(one, shape[0], f"{place}[{number}]") for number, one in enumerate(value))
+        parts = ((one, shape[0], f"{place}[{number}]") for number, one in enumerate(value))
     elif isinstance(shape, Each) and isinstance(value, dict):
         if len(value) < shape.least:
             return f"{place} is empty"
         if shape.name and (wrong := [key for key in value if not shape.name(key)]):
             return f"{place} has the name {wrong[0]!r:.40}"
-        return first(misfit(one, shape.shape, f"{place}.{key}") for key, one in value.items())
-    elif isinstance(shape, Only) and isinstance(value, dict):
-        known = [key.rstrip("?") for key in shape.shape]
-        extra = [key for key in value if key not in known]
-        if extra:
-            return f"{place} has an unknown field {extra[0]!r:.40}; the fields are {', '.join(known)}"
-        return misfit(value, shape.shape, place)
+        parts = ((one, shape.shape, f"{place}.{key}") for key, one in value.items())
     elif isinstance(shape, dict) and isinstance(value, dict):
-        needed = [key for key in shape if not key.endswith("?") and key not in value]
-        if needed:
+        if needed := [key for key in shape if not key.endswith("?") and key not in value]:
             return f"{place} has no field {needed[0]!r}"
         known = {key.rstrip("?"): one for key, one in shape.items()}
-        return first(misfit(value[key], one, f"{place}.{key}") for key, one in known.items() if key in value)
+        parts = ((value[key], one, f"{place}.{key}") for key, one in known.items() if key in value)
     else:
         fits = callable(shape) and shape(value)
-    return None if fits else f"{place} is {value!r:.60}{expected(shape)}"
-
-
-def expected(shape):
-    """What a value should have been, as the end of a sentence; nothing where the shape has no plain name."""
-    kind = shape if isinstance(shape, type) else dict if isinstance(shape, (Each, Only)) else type(shape)
-    return f", not {NAMES[kind]}" if kind in NAMES else ""
+    if not fits:
+        kind = shape if isinstance(shape, type) else dict if isinstance(shape, (Each, Only)) else type(shape)
+        return f"{place} is {value!r:.60}" + (f", not {NAMES[kind]}" if kind in NAMES else "")
+    return next((problem for part in parts if (problem := misfit(*part))), None)
 
 
 def texts_in(value):
@@ -88,24 +84,23 @@ def is_said(value):
     return misfit(value, str) is None and value.strip() != ""
 
 
-def first(problems):
-    """The first problem that is one, or None."""
-    return next((problem for problem in problems if problem), None)
-
-
 NONE = type(None)
 NAMES = {str: "a text", int: "a whole number", bool: "true or false", list: "a list", dict: "an object"}
 NUMBER = (int, float)
+SHARE = (*NUMBER, NONE)
 FACT = (str, {"turn": str, "text": str})
-GRADED = {
-    "case": str, "split": str, "kind": str, "turns": [int], "notes": int, "input_tokens": int, "within_budget": bool,
-    "required_found": int, "required_total": int, "missing": [FACT], "stale_included": [FACT],
-}  # fmt: skip
-UNGRADED = {"case": str, "split": str, "kind": str, "error": str}
-FIGURES = {
-    "cases": int, "facts_found": int, "facts_total": int, "fact_recall": NUMBER, "complete_cases": int,
-    "cases_with_stale_facts": int, "over_budget": int, "mean_input_tokens": NUMBER, "errors?": int,
-}  # fmt: skip
+
+
+def of_type(kind, names):
+    """Fields of one shape: of_type(int, "hits kept?") -> {"hits": int, "kept?": int}."""
+    return dict.fromkeys(names.split(), kind)
+
+
+GRADED = {**of_type(str, "case split kind"), **of_type(int, "notes input_tokens required_found required_total"),
+          "turns": [int], "within_budget": bool, "missing": [FACT], "stale_included": [FACT]}
+UNGRADED = of_type(str, "case split kind error")
+FIGURES = {**of_type(int, "cases facts_found facts_total complete_cases cases_with_stale_facts over_budget errors?"),
+           "fact_recall": NUMBER, "mean_input_tokens": NUMBER}
 NO_FIGURES = {"cases": lambda cases: cases == 0, "errors": int}
 
 
@@ -121,24 +116,16 @@ def is_row(row):
     return misfit(row, GRADED) is None and row["required_found"] == row["required_total"] - len(row["missing"]) >= 0
 
 
-LEVEL = {
-    "summary": Each(Each((FIGURES, NO_FIGURES))),
-    "cases": Each(lambda rows: isinstance(rows, list) and rows != [] and all(map(is_row, rows)), least=1),
-}
-EVALUATION = {
-    "case_set": str, "case_set_sha256": str, "tokenizer_manifest_sha256": str, "grader": str, "counter": Each(object),
-}  # fmt: skip
-SWEEP = {
-    **EVALUATION,
-    "budgets": Each(LEVEL, least=1, name=lambda key: key.isascii() and key.isdecimal() and int(key) > 0),
-}
+LEVEL = {"summary": Each(Each((FIGURES, NO_FIGURES))),
+         "cases": Each(lambda rows: isinstance(rows, list) and rows != [] and all(map(is_row, rows)), least=1)}
+EVALUATION = {**of_type(str, "case_set case_set_sha256 tokenizer_manifest_sha256 grader"), "counter": Each(object)}
+BY_BUDGET = dict(least=1, name=lambda key: key.isascii() and key.isdecimal() and int(key) > 0)
+SWEEP = {**EVALUATION, "budgets": Each(LEVEL, **BY_BUDGET)}
 SINGLE = {**EVALUATION, **LEVEL}
 
-CHANGE = {"strategy": str, "case": str, "change": str, "fact?": str, "budget?": str, "why?": str}
-PAIRED = {
-    "total": int, "found_recorded": int, "found_fresh": int, "gained": int, "lost": int, "mcnemar_p": NUMBER,
-    "interval_recorded": is_interval, "interval_fresh": is_interval,
-}  # fmt: skip
+CHANGE = of_type(str, "strategy case change fact? budget? why?")
+PAIRED = {**of_type(int, "total found_recorded found_fresh gained lost"), "mcnemar_p": NUMBER,
+          "interval_recorded": is_interval, "interval_fresh": is_interval}
 STALE_CASES = {"alone": [str], "replaced": [str]}
 COMPARISON = {
     "decision": str, "blocking": [CHANGE], "allowed": [CHANGE], "allowed_unused?": [CHANGE],
@@ -147,81 +134,47 @@ COMPARISON = {
     "results": [{"strategy": str, "budget?": str, "not_graded?": [str],
                  **dict.fromkeys(("lost", "stale", "gained", "stale gone"), [{"case": str, "fact": str}]),
                  "over budget": [{"case": str}], "stale_cases?": {"recorded": STALE_CASES, "fresh": STALE_CASES},
-                 "paired": {"cases": PAIRED, "facts": PAIRED}}],
-}  # fmt: skip
+                 "paired": {"cases": PAIRED, "facts": PAIRED}}]}
 
-NUMBERED = dict(name=lambda key: key.isascii() and key.isdecimal() and key[0] != "0")  # by compaction
+BY_COMPACTION = dict(name=lambda key: key.isascii() and key.isdecimal() and key[0] != "0")
 VERDICTS = ("verbatim", "supported", "absent", "contradicted", "unjudged", "opaque")
-CHECKED = {
-    "conversation_id": str, "item": str, "class": str, "tags": [str], "turn": int, "literal": str, "probe": str,
-    "verdicts": Each(lambda verdict: verdict in VERDICTS, **NUMBERED), "lines": Each(str, **NUMBERED),
-    "keys": Each(str, **NUMBERED),
-}  # fmt: skip
-SHARE = (int, float, NONE)
-ROW = {
-    "row": str,
-    "name": str,
-    "value": (int, NONE),
-    "of": int,
-    "unknown": int,
-    "judged": int,
-    "worst": SHARE,
-    "best": SHARE,
-    "wilson?": is_interval,
-    "median?": SHARE,
-    "gate": SHARE,
-    "state": str,
-    "judge?": str,
-}
-CONTEXT = {
-    "conversation_id": str,
-    "compaction": int,
-    "turn": int,
-    "tokens": (int, NONE),
-    "inside": bool,
-    "opaque": bool,
-    "failed": bool,
-}
+CHECKED = {**of_type(str, "conversation_id item class literal probe"), "tags": [str], "turn": int,
+           "verdicts": Each(lambda verdict: verdict in VERDICTS, **BY_COMPACTION),
+           "lines": Each(str, **BY_COMPACTION), "keys": Each(str, **BY_COMPACTION)}
+ROW = {**of_type(str, "row name state judge?"), "value": (int, NONE), **of_type(int, "of unknown judged"),
+       **of_type(SHARE, "worst best median? gate"), "wilson?": is_interval}
+CONTEXT = {"conversation_id": str, **of_type(int, "compaction turn"), "tokens": (int, NONE),
+           **of_type(bool, "inside opaque failed")}
 COMPACTED = {
-    "compactor": {"name": str}, "fixtures": {"sha256": str, "conversations": int, "items": int}, "budget": Each(int),
-    "available_input": int, "keep_share": SHARE, "gates": Each((int, float, str, NONE)), "counter": Each(object),
-    "judge": ({"identity": object, "card": object}, NONE), "left_out": Each(int), "compliant": (bool, NONE),
-    "failed": [dict],
-    "rows": [ROW], "difficulties": [{"tag": str, "kept": int, "decisions": int, "contradicted": int}],
-    "uncovered": [str], "never_checked": [str], "opaque_contexts": int, "missing_verdicts": Each(int),
-    "contexts": [CONTEXT], "items": [CHECKED],
-}  # fmt: skip
-CHANGED = {"item": str, "class": str, "compaction": int, "candidate": str, "incumbent": str}
-COMPACTION = {
-    "candidate": COMPACTED, "incumbent?": COMPACTED, "task_success": (dict, NONE), "code?": Each(str),
-    "comparison?": {"decision": str, "changed": [CHANGED], "rows": [{"row": str, "change": str}],
-                    "missing_verdicts": Each(int)},
-}  # fmt: skip
+    "compactor": {"name": str}, "fixtures": {"sha256": str, "conversations": int, "items": int},
+    **of_type(int, "available_input opaque_contexts"), "keep_share": SHARE, "gates": Each((*SHARE, str)),
+    "counter": Each(object), "judge": ({"identity": object, "card": object}, NONE), "compliant": (bool, NONE),
+    **of_type(Each(int), "budget left_out missing_verdicts"), "failed": [dict], "rows": [ROW],
+    "difficulties": [{"tag": str, **of_type(int, "kept decisions contradicted")}],
+    "uncovered": [str], "never_checked": [str], "contexts": [CONTEXT], "items": [CHECKED]}
+CHANGED = {**of_type(str, "item class candidate incumbent"), "compaction": int}
+COMPACTION = {"candidate": COMPACTED, "incumbent?": COMPACTED, "task_success": (dict, NONE), "code?": Each(str),
+              "comparison?": {"decision": str, "changed": [CHANGED], "rows": [{"row": str, "change": str}],
+                              "missing_verdicts": Each(int)}}
 
-IS_BUDGET = dict(least=1, name=lambda key: key.isascii() and key.isdecimal() and int(key) > 0)
 SURVEY = {
-    "log": str, "counter": Each(object), "least": int, "block": int, "conversations": int, "user_turns": int,
-    "left_out": Each(int), "budgets": Each({
-        "fit_whole": int, "never_fit": int, "rules": Each({
-            "requests": int, "failed": int, "turns": int, "turns_sent": int, "tokens": int, "cached_tokens": int})},
-        **IS_BUDGET),
-}  # fmt: skip
-REPEATED = {"repeats": int, "calls": int, "share": (*NUMBER, NONE)}
+    "log": str, "counter": Each(object), **of_type(int, "least block conversations user_turns"), "left_out": Each(int),
+    "budgets": Each({**of_type(int, "fit_whole never_fit"), "rules": Each(
+        of_type(int, "requests failed turns turns_sent tokens cached_tokens"))}, **BY_BUDGET)}
+REPEATED = {"repeats": int, "calls": int, "share": SHARE}
 SIGNALS = {
     "log": Each(int), "user_messages": Each(int), "repeats": {
-        "window_user_turns": int, "hits": int, "kinds": Each(int), "after": REPEATED, "control": REPEATED,
-        "sessions": {"up": int, "down": int, "equal": int}, "sign_test_p": NUMBER},
+        **of_type(int, "window_user_turns hits"), "kinds": Each(int), "after": REPEATED, "control": REPEATED,
+        "sessions": of_type(int, "up down equal"), "sign_test_p": NUMBER},
     "sample": {"conversations": [{
         "conversation_id": str, "strength": NUMBER, "restatements": [{"turn": int, "said?": str}],
-        "hits": [{"turn": int, "kind": str, "name": str, "arguments": str}]}]},
-}  # fmt: skip
-PAIRS = {"pairs": int, "lost": int, "gained": int, "unknown": int, "p": NUMBER}
+        "hits": [{"turn": int, **of_type(str, "kind name arguments")}]}]}}
+PAIRS = {**of_type(int, "pairs lost gained unknown"), "p": NUMBER}
 REPLAY = {
     "compactor": {"name": str}, "judge": ({"identity": object}, NONE), "fixtures": Each(object), "budget": Each(int),
     "counter": Each(object),
-    "rows": [{"conversation_id": str, "outcome": str, "reference": str, "failed": bool, "calls_differ": bool,
+    "rows": [{**of_type(str, "conversation_id outcome reference"), **of_type(bool, "failed calls_differ"),
               "pairs": Each(str)}],
-    "summary": {"references": {"run": int, "accepted_trace": int}, "conversations": PAIRS, "items": PAIRS,
-                "failed": int, "calls_differ": int, "to_read": [
-                    {"conversation_id": str, "outcome": str, "lost": [str], "gained": [str]}]},
-}  # fmt: skip
+    "summary": {"references": of_type(int, "run accepted_trace"), "conversations": PAIRS, "items": PAIRS,
+                **of_type(int, "failed calls_differ"),
+                "to_read": [{"conversation_id": str, "outcome": str, "lost": [str], "gained": [str]}]}}

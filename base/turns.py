@@ -52,13 +52,12 @@ def turn_problem(turn, place="turn", calls=None):
     problem, answerable = misfit(turn, TURN, place), []
     for number, message in enumerate(turn.get("messages", []) if problem is None else [], 1):
         where = f"{place}, message {number}"
-        if message_problem(message, where, ("assistant", "tool")):
-            return message_problem(message, where, ("assistant", "tool"))
+        if problem := message_problem(message, where, ("assistant", "tool")):
+            return problem
         if message["role"] == "tool":
             if message.get("tool_call_id") not in answerable:
-                return (
-                    f"{where} answers no call of the assistant's message before it, or answers one twice: a template "
-                    "would leave it out")
+                return (f"{where} answers no call of the assistant's message before it, or answers one twice: a "
+                        "template would leave it out")
             answerable.remove(message.get("tool_call_id"))
             continue
         answerable = [call.get("id") for call in message.get("tool_calls", [])]
@@ -127,24 +126,21 @@ def text_of(message):
 
 def calls_of(message):
     """The tool calls of a message with their arguments as objects."""
-    calls = message.get("tool_calls") or []
+    calls, read = message.get("tool_calls") or [], []
     if not isinstance(calls, list):
         raise MessageError(f"tool_calls {calls!r:.60} is no list")
-    return [call_of(call) for call in calls]
-
-
-def call_of(call):
-    """A tool call with its arguments as an object."""
-    try:
-        name, arguments, number = call["function"]["name"], call["function"]["arguments"], call["id"]
-        if isinstance(arguments, str):
-            arguments = json.loads(arguments or "{}")
-        if not (isinstance(arguments, dict) and isinstance(name, str) and isinstance(number, str)):
-            raise ValueError("an id and a name are texts")
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
-        raise MessageError(
-            f"the tool call {call!r:.80} cannot be read ({error}); arguments are a JSON object") from None
-    return {"id": number, "type": "function", "function": {"name": name, "arguments": arguments}}
+    for call in calls:
+        try:
+            name, arguments, number = call["function"]["name"], call["function"]["arguments"], call["id"]
+            if isinstance(arguments, str):
+                arguments = json.loads(arguments or "{}")
+            if not (isinstance(arguments, dict) and isinstance(name, str) and isinstance(number, str)):
+                raise ValueError("an id and a name are texts")
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
+            raise MessageError(
+                f"the tool call {call!r:.80} cannot be read ({error}); arguments are a JSON object") from None
+        read.append({"id": number, "type": "function", "function": {"name": name, "arguments": arguments}})
+    return read
 
 
 def between(group):

@@ -37,6 +37,9 @@ class Masking(unittest.TestCase):
         self.assertEqual(json.loads(mask_values([arguments])[0][0]),
                          {"password": "[secret 1]", "token": "[secret 2]", "n": 1.0, "to": "[mail address 1]"})
         self.assertEqual(mask_values(['{"n":1,  "to": "port 80"}'])[0], ['{"n":1,  "to": "port 80"}'])
+        for odd in ('{"password": "hunter2hunter", "password": ""}', '{"password": "hunter2hunter", "n": NaN}',
+                    '{"password": "hunter2hunter", "n": 1e999}', '{"password": "hunter2hunter", "n":'):
+            self.assertNotIn("hunter2", mask_values([odd])[0][0])
 
     def test_the_same_string_gets_the_same_mark_everywhere_and_another_gets_another(self):
         value, numbers = mask_values({"a": "x@example.com y@example.com", "b": ["x@example.com"], "c": 3})
