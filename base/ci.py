@@ -33,14 +33,11 @@ def junit(suite, checks):
              f'<testsuite name={attribute(suite)} tests="{len(checks)}" failures="{counts["failed"]}" '
              f'errors="{counts["error"]}">']
     for check in checks:
-        place = f"classname={attribute(check['group'])} name={attribute(check['name'])}"
-        if check["state"] == "passed":
-            lines.append(f"  <testcase {place}/>")
-            continue
-        tag = "failure" if check["state"] == "failed" else "error"
-        first = check["message"].split("\n")[0]
-        lines += [f"  <testcase {place}>",
-                  f"    <{tag} message={attribute(first)}>{escape(plain(check['message']))}</{tag}>", "  </testcase>"]
+        lines.append(f"  <testcase classname={attribute(check['group'])} name={attribute(check['name'])}>")
+        if check["state"] != "passed":
+            tag, message = "failure" if check["state"] == "failed" else "error", plain(check["message"])
+            lines.append(f"    <{tag} message={attribute(message.partition(chr(10))[0])}>{escape(message)}</{tag}>")
+        lines.append("  </testcase>")
     return "\n".join([*lines, "</testsuite>", ""])
 
 

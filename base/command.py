@@ -31,18 +31,14 @@ class NotComparable(ValueError):
 
 
 def parse_json(text, where):
-    """The value that `text` holds, or InputError naming `where`.
-
-    Refused are duplicate keys, NaN, infinities, and more than DEEPEST levels of lists and objects.
-    """
+    """The value that `text` holds, or InputError: for duplicate keys, NaN, infinities, more than DEEPEST levels too."""
 
     def pairs(items):
-        found = dict(items)
-        if len(found) != len(items):
-            counts = Counter(key for key, _ in items)
-            twice = min(key for key, times in counts.items() if times > 1)
+        value = dict(items)
+        if len(value) != len(items):
+            twice = min((Counter(key for key, _ in items) - Counter(value.keys())).keys())
             raise InputError(f"{where}: the key {twice!r} stands twice in one object; remove one of the two")
-        return found
+        return value
 
     def number(text):
         if math.isinf(float(text)):
@@ -57,14 +53,12 @@ def parse_json(text, where):
         if text.count("[") + text.count("{") > DEEPEST and depth(value) > DEEPEST:
             raise RecursionError
         return value
-    except json.JSONDecodeError as error:
-        raise InputError(f"{where}: not JSON: {error}; correct that place") from None
     except RecursionError:
         raise InputError(f"{where}: nested too deep, over {DEEPEST} levels; flatten it") from None
     except InputError:
         raise
-    except ValueError as error:  # an integer of thousands of digits, which Python refuses to convert
-        raise InputError(f"{where}: not readable as JSON: {error}; correct it") from None
+    except ValueError as error:  # also an integer of thousands of digits, which Python refuses to convert
+        raise InputError(f"{where}: not JSON: {error}; correct that place") from None
 
 
 def depth(value):
@@ -117,10 +111,7 @@ def file_hash(path):
 
 
 def dump(value):
-    """The one JSON form that this project writes: two spaces, real characters, no NaN, a newline at the end.
-
-    InputError for a text that UTF-8 cannot hold: every value that is written passes here.
-    """
+    """The one JSON form that this project writes; InputError for a text that UTF-8 cannot hold."""
     text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     try:
         text.encode("utf-8")
@@ -218,10 +209,7 @@ def make_parser(doc, commands=None, name=None, **options):
 
 
 def progress(items, **options):
-    """`items` with a bar on standard error when that is a terminal and the work lasts over two seconds.
-
-    Options are tqdm's (total, desc, unit).
-    """
+    """`items` with tqdm's bar on standard error when that is a terminal and the work lasts over two seconds."""
     from tqdm import tqdm  # here, since most commands are done before a bar would show
 
     return tqdm(items, disable=None, delay=2, file=sys.stderr, **options)

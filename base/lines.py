@@ -51,9 +51,9 @@ class LineFile:
         tail = tail[tail.rfind(b"\n") + 1 :]
         if is_torn(tail):
             os.ftruncate(self.file, size - len(tail))
-        elif tail:
-            if not is_whole(tail):  # somebody's notes: no line of this project begins like that
-                raise InputError(f"{self.path}: the last line is no JSON object; move the file away")
+        elif not is_whole(tail):  # somebody's notes: no line of this project begins like that
+            raise InputError(f"{self.path}: the last line is no JSON object; move the file away")
+        else:
             self.write(b"\n")
         self.mended = True
 

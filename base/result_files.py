@@ -63,7 +63,7 @@ def check_evaluation(report, path, summarize):
 
     summarize   rows -> {split: figures}: evaluate.summarize, which made the summaries
     """
-    strategies, wanted = None, None  # of the first budget, and the cases that every strategy has to have
+    strategies = wanted = None  # of the first budget, and the cases that every strategy has to have
     for budget, level in levels(report).items():
         place = f"{path}: budget {budget}" if budget else str(path)
         strategies = strategies or set(level["cases"])

@@ -62,10 +62,8 @@ def texts_in(value):
     texts, level = [], [value]
     while level:
         texts += [part for part in level if isinstance(part, str)]
-        lists = [part if isinstance(part, list) else [*part, *part.values()]
-                 for part in level
-                 if isinstance(part, (list, dict))]
-        level = [inner for parts in lists for inner in parts]
+        level = [inner for part in level if isinstance(part, (list, dict))
+                 for inner in (part if isinstance(part, list) else [*part, *part.values()])]
     return texts
 
 

@@ -29,7 +29,6 @@ class Junit(unittest.TestCase):
         self.assertIn("::error::forged", suite[0][0].text)
         self.assertIn("\\x1b[2J \\ud83d \\ufffe \\u202e", suite[0].get("name"))
 
-
     def test_a_file_of_something_else_is_replaced_or_an_earlier_one_lost(self):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "junit.xml")
@@ -59,7 +58,3 @@ class Annotations(unittest.TestCase):
                 tell_ci("gate", [check("failed"), check("error")], Path(folder) / "gate.xml", environment)
                 self.assertTrue((Path(folder) / "gate.xml").read_text(encoding="utf-8").endswith("</testsuite>\n"))
             self.assertEqual(len(err.getvalue().splitlines()), lines)
-
-
-if __name__ == "__main__":
-    unittest.main()

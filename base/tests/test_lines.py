@@ -75,7 +75,3 @@ class Lines(unittest.TestCase):
         self.assertRaisesRegex(InputError, "x.jsonl: line 2: not JSON", self.values)
         with contextlib.suppress(OSError):
             self.assertRaisesRegex(InputError, "is a device", read_lines, "/dev/zero")
-
-
-if __name__ == "__main__":
-    unittest.main()

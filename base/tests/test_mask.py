@@ -20,13 +20,15 @@ class Masking(unittest.TestCase):
                   "card 4111 1111 1111 1111, or 378282246310005.": "card [card number 1], or [card number 2].",
                   "to DE89 3704 0044 0532 0130 00 or GB29NWBK60161331926819": "to [IBAN 1] or [IBAN 2]",
                   "call +49 (0)30 1234567 or 0171 2345678": "call [telephone number 1] or [telephone number 2]",
-                  "(555) 123-4567, 555-123-4567, +1 555.123.4567": "[telephone number 1], [telephone number 2], [telephone number 3]"}
+                  "(555) 123-4567, 555-123-4567": "[telephone number 1], [telephone number 2]",
+                  "+1 555.123.4567": "[telephone number 1]"}
         for text, wanted in hidden.items():
             with self.subTest(text):
                 self.assertEqual(mask_values([text])[0], [wanted])
         for text in ("version 1.2.3", "at 10:30:15", "a@b", "std::vector", "the password is short", "a" * 40,
-                     "1.2.3.4.5", "4111 1111 1111 1112", "DE88370400440532013000", "1765232465306", "2026-11-30 21:05:13",
-                     "@@ -10,7 +10,8 @@", "+1234567", "0644 1234", "line 123-456", "id 123456789012", "5.10.2026 12.30"):
+                     "1.2.3.4.5", "4111 1111 1111 1112", "DE88370400440532013000", "1765232465306",
+                     "2026-11-30 21:05:13", "@@ -10,7 +10,8 @@", "+1234567", "0644 1234", "line 123-456",
+                     "id 123456789012", "5.10.2026 12.30"):
             with self.subTest(text):
                 self.assertEqual(mask_values([text]), ([text], {}))
 
@@ -45,7 +47,3 @@ class Masking(unittest.TestCase):
         value, numbers = mask_values({"a": "x@example.com y@example.com", "b": ["x@example.com"], "c": 3})
         self.assertEqual(value, {"a": "[mail address 1] [mail address 2]", "b": ["[mail address 1]"], "c": 3})
         self.assertEqual(numbers, {"mail address": 2})
-
-
-if __name__ == "__main__":
-    unittest.main()

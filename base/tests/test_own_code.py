@@ -21,7 +21,3 @@ class Loading(unittest.TestCase):
                 for name in ("../rule.py:other", "../none.py:choose", "..rule:choose", "rule:", ":choose", "rule.py"):
                     with self.subTest(name), self.assertRaises(InputError):
                         load_function(name)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -32,8 +32,8 @@ class Evaluation(unittest.TestCase):
             check_evaluation(report, "r.json", summarize)
 
     def test_what_a_run_gives_is_refused(self):
-        check_evaluation(SINGLE, "r.json", summarize)
-        check_evaluation(SWEEP, "r.json", summarize)
+        for report in (SINGLE, SWEEP):
+            check_evaluation(report, "r.json", summarize)
 
     def test_an_edited_or_merged_evaluation_passes(self):
         other = copy.deepcopy(SINGLE)
@@ -57,7 +57,3 @@ class Evaluation(unittest.TestCase):
                      {"budgets": SWEEP["budgets"] | {"128": level(recent=[row("a")])}})
         self.refused(
             "budget 64: recent: the summary is not", {"budgets": {"64": level(recent=[row("a", input_tokens=65)])}})
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -8,13 +8,14 @@ import tempfile
 import unittest
 from pathlib import Path
 
+from workbench.report import __main__ as report
+from workbench.report.tests.made import REPLAY, SIGNALS, SURVEY, evaluation, sweep
+from workbench.tests.made import row
+
 from base.command import status_of
 from base.shapes import Each, is_row, misfit
 from base.tests.made import broken
 from workbench import compare
-from workbench.report import __main__ as report
-from workbench.report.tests.made import REPLAY, SIGNALS, SURVEY, evaluation, sweep
-from workbench.tests.made import row
 
 
 class Misfits(unittest.TestCase):
@@ -58,7 +59,3 @@ class BrokenResults(unittest.TestCase):
                             refused += 1
                             self.assertEqual((out.getvalue(), len(err.getvalue().splitlines())), ("", 1))
         self.assertTrue(100 < refused < 600, refused)
-
-
-if __name__ == "__main__":
-    unittest.main()

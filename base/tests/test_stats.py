@@ -6,18 +6,12 @@ from base.stats import conversations_needed, mcnemar, percentile, resolution, si
 
 
 class Resolution(unittest.TestCase):
-    def test_083_over_200(self):
-        found = resolution(0.83, 200)
-        self.assertEqual(round(found["standard_error"], 3), 0.027)
-        self.assertEqual((round(found["low"], 2), round(found["high"], 2)), (0.78, 0.88))
-
-    def test_three_of_200_lie_inside_it(self):
-        found = resolution(0.83, 200)
-        self.assertLess(3 / 200, found["smallest_drop"])
-        self.assertGreater(0.83 - 3 / 200, found["low"])
-
-    def test_halving_the_error_needs_four_times_the_conversations(self):
-        self.assertAlmostEqual(resolution(0.83, 800)["standard_error"], resolution(0.83, 200)["standard_error"] / 2)
+    def test_three_of_200_at_083_lie_inside_it(self):
+        shown = resolution(0.83, 200)
+        self.assertEqual([round(shown["standard_error"], 3), round(shown["low"], 2), round(shown["high"], 2)],
+                         [0.027, 0.78, 0.88])
+        self.assertLess(3 / 200, min(shown["smallest_drop"], 0.83 - shown["low"]))
+        self.assertAlmostEqual(resolution(0.83, 800)["standard_error"], shown["standard_error"] / 2)
 
     def test_says_how_many_conversations_a_drop_needs(self):
         needed = resolution(0.83, 200, drop=0.015)["needed"]
@@ -33,16 +27,10 @@ class Resolution(unittest.TestCase):
 
 
 class Exact(unittest.TestCase):
-    def test_wilson_gives_published_values(self):
-        low, high = wilson(81, 263)  # Newcombe (1998), table I
-        self.assertEqual((round(low, 4), round(high, 4)), (0.2553, 0.3662))
-        low, high = wilson(15, 148)
-        self.assertEqual((round(low, 4), round(high, 4)), (0.0624, 0.1605))
-
-    def test_wilson_stays_inside_0_and_1(self):
-        self.assertEqual(wilson(0, 20)[0], 0.0)
-        self.assertEqual(round(wilson(0, 20)[1], 4), 0.1611)
-        self.assertEqual(wilson(20, 20)[1], 1.0)
+    def test_wilson_gives_published_values_and_stays_inside_0_and_1(self):
+        for kept, n, low, high in ((81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605),  # Newcombe (1998), table I
+                                   (0, 20, 0, 0.1611), (20, 20, 0.8389, 1)):
+            self.assertEqual([round(end, 4) for end in wilson(kept, n)], [low, high])
         self.assertIsNone(wilson(0, 0))
         self.assertRaises(ValueError, wilson, 3, 2)
 
@@ -59,7 +47,3 @@ class Exact(unittest.TestCase):
         self.assertEqual(percentile(list(range(1, 21)), 0.95), 19)
         self.assertEqual(percentile([7], 0.95), 7)
         self.assertRaises(ValueError, percentile, [], 0.5)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -186,7 +186,7 @@ class Loader(unittest.TestCase):
                 (text.replace('"id": "one"', '"id": "one", "id": "two"').encode(), "'id' stands twice"),
                 (text.replace("100", "NaN").encode(), "NaN is no JSON number"),
                 (text.replace("100", "1e999").encode(), "too large"),
-                (text.replace("100", "1" * 5000).encode(), "not readable as JSON"),
+                (text.replace("100", "1" * 5000).encode(), "not JSON: Exceeds"),
                 (b"[" * 100000, "nested too deep"),
             ):
                 path.write_bytes(content)

@@ -267,7 +267,3 @@ class WithTheTokenizer(unittest.TestCase):
             status, out, err = run(main, path, "--budget", "2000")
         self.assertEqual((status, json.loads(out)), (0, PAST))
         self.assertIn("8 of 8 messages", err)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -231,7 +231,3 @@ class Command(unittest.TestCase):
             with self.subTest(value=value):
                 status, out, err = self.run_files(report(row("one")), value)
                 self.assertEqual((status, out, len(err.splitlines())), (2, "", 1))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -301,7 +301,3 @@ class BrokenInput(unittest.TestCase):
                     if status:
                         self.assertEqual((out, len(err.splitlines())), ("", 1))
                     out.encode("utf-8")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -251,7 +251,3 @@ class Answers(unittest.TestCase):
 
     def test_text_cannot_steer_the_terminal(self):
         self.assertNotIn("\x1b", one_line("\x1b[2J red"))
-
-
-if __name__ == "__main__":
-    unittest.main()
