@@ -15,7 +15,7 @@ class Masking(unittest.TestCase):
                   "sha 0123456789abcdef0123456789abcdef": "sha [key 1]",
                   "-----BEGIN RSA PRIVATE KEY-----\nMIIx\n-----END RSA PRIVATE KEY-----": "[private key 1]",
                   "token: eyJhbGciOiJI.eyJzdWIiOiIx.abc": "token: [web token 1]",
-                  "id AKIAABCDEFGHIJKLMNOP secret wJalrXUtnFEMI/K7MDENG/bPxRfiCYzEXAMPLEKY": "id [key 2] secret [key 1]",
+                  "AKIAABCDEFGHIJKLMNOP secret wJalrXUtnFEMI/K7MDENG/bPxRfiCYzEXAMPLEKY": "[key 2] secret [key 1]",
                   "ghp_abcdefghijklmnopqrst12 and xoxb-123456789012-abc": "[key 1] and [key 2]",
                   "card 4111 1111 1111 1111, or 378282246310005.": "card [card number 1], or [card number 2].",
                   "to DE89 3704 0044 0532 0130 00 or GB29NWBK60161331926819": "to [IBAN 1] or [IBAN 2]",

@@ -10,64 +10,59 @@ from xml.etree import ElementTree
 
 from base.command import InputError, NotComparable
 from workbench.compare import compare, main, paired, smallest_difference, table
+from workbench.report.tests.made import sweep
 from workbench.tests.made import report, row, run
+
+FAILED = {"case": "two", "split": "dev", "kind": "made up", "error": "ValueError: no"}
+
+
+def compared(before, after, **options):
+    """The gate's result for two reports of one row or several."""
+    before, after = (report(*rows) if isinstance(rows, list) else rows if "grader" in rows else report(rows)
+                     for rows in (before, after))
+    return compare(before, after, **options)
 
 
 class Gate(unittest.TestCase):
     def test_one_lost_fact_blocks_although_more_were_gained(self):
-        before = report(row("one"), row("two", ["x", "y"]), row("three", ["z"]))
-        after = report(row("one", ["w"]), row("two"), row("three"))
-        result = compare(before, after)
+        result = compared(
+            [row("one"), row("two", ["x", "y"]), row("three", ["z"])], [row("one", ["w"]), row("two"), row("three")])
         self.assertEqual(result["decision"], "blocked")
         self.assertEqual(result["blocking"], [{"change": "lost", "strategy": "recent", "case": "one", "fact": "w"}])
         self.assertEqual(len(result["results"][0]["gained"]), 3)
 
-    def test_a_fact_lost_for_another_gained_in_the_same_case_is_seen(self):
-        result = compare(report(row("one", ["x"])), report(row("one", ["y"])))
-        self.assertEqual([item["fact"] for item in result["blocking"]], ["y"])
-
-    def test_a_new_stale_fact_and_a_new_request_over_budget_block(self):
-        for change, after in {"stale": row("one", stale=["old"]), "over budget": row("one", within=False)}.items():
-            with self.subTest(change):
-                result = compare(report(row("one")), report(after))
-                self.assertEqual([item["change"] for item in result["blocking"]], [change])
+    def test_a_lost_fact_a_new_stale_one_and_a_new_request_over_budget_block(self):
+        lost = {"turn": "D1:3", "text": "I sold it."}  # told by turn and words
+        for before, after, change, fact in (([], row("one", [lost]), "lost", "D1:3: I sold it."),
+                                            (["x"], row("one", ["y"]), "lost", "y"),
+                                            ([], row("one", stale=["old"]), "stale", "old"),
+                                            ([], row("one", within=False), "over budget", None)):
+            with self.subTest(change, fact=fact):
+                (item,) = compared(row("one", before), after)["blocking"]
+                self.assertEqual((item["change"], item.get("fact")), (change, fact))
 
     def test_a_stale_fact_that_was_there_before_or_is_gone_does_not_block(self):
-        before = report(row("one", stale=["old"]), row("two", stale=["old"]))
-        result = compare(before, report(row("one", stale=["old"]), row("two")))
+        result = compared(
+            [row(name, stale=["old"]) for name in ("one", "two")], [row("one", stale=["old"]), row("two")])
         self.assertEqual(
             (result["decision"], result["results"][0]["stale gone"]), ("safe", [{"case": "two", "fact": "old"}]))
 
-    def test_facts_that_name_turns_are_told_by_turn_and_words(self):
-        lost = {"turn": "D1:3", "text": "I sold it."}
-        result = compare(report(row("one")), report(row("one", [lost])))
-        self.assertEqual(result["blocking"][0]["fact"], "D1:3: I sold it.")
-
     def test_a_sweep_is_compared_at_every_budget(self):
-        def sweep(last):
-            level = {"summary": {}, "cases": {"recent": [row("one")]}}
-            return {**{key: value for key, value in report().items() if key not in ("summary", "cases")},
-                    "budgets": {"64": level, "128": {"summary": {}, "cases": {"recent": [last]}}}}
+        before, after = (
+            sweep({"64": {"recent": [row("one")]}, "128": {"recent": [row("one", missing)]}}) for missing in ([], ["x"])
+        )
+        self.assertEqual(
+            [(item["budget"], item["fact"]) for item in compare(before, after)["blocking"]], [("128", "x")])
 
-        result = compare(sweep(row("one")), sweep(row("one", ["x"])))
-        self.assertEqual([(item["budget"], item["fact"]) for item in result["blocking"]], [("128", "x")])
-
-    def test_a_row_without_a_grade_is_neither_pass_nor_fail(self):
-        failed = {"case": "two", "split": "dev", "kind": "made up", "error": "ValueError: no"}
-        before, after = report(row("one"), row("two")), report(row("one"), failed)
-        result = compare(before, after)
+    def test_a_row_without_a_grade_is_neither_pass_nor_fail_and_hides_no_lost_fact(self):
+        result = compared([row("one"), row("two")], [row("one"), FAILED])
         self.assertEqual((result["decision"], result["results"][0]["not_graded"]), ("undecided", ["two"]))
         self.assertEqual(result["results"][0]["paired"]["cases"]["total"], 1)
-
-    def test_a_lost_fact_blocks_even_where_another_row_holds_no_grade(self):
-        failed = {"case": "two", "split": "dev", "kind": "made up", "error": "ValueError: no"}
-        self.assertEqual(
-            compare(report(row("one"), row("two")), report(row("one", ["x"]), failed))["decision"], "blocked")
+        self.assertEqual(compared([row("one"), row("two")], [row("one", ["x"]), FAILED])["decision"], "blocked")
 
     def test_a_stale_fact_whose_replacement_is_missing_reads_like_one_that_stands_beside_it(self):
-        before = report(row("one"), row("two"), row("three", ["x"], ["old"]))
-        after = report(row("one", ["x"], ["old"]), row("two", stale=["old"]), row("three", stale=["old"]))
-        result = compare(before, after)
+        result = compared([row("one"), row("two"), row("three", ["x"], ["old"])],
+                          [row("one", ["x"], ["old"]), row("two", stale=["old"]), row("three", stale=["old"])])
         self.assertEqual(result["results"][0]["stale_cases"],
                          {"recorded": {"alone": ["three"], "replaced": []},
                           "fresh": {"alone": ["one"], "replaced": ["two", "three"]}})
@@ -87,33 +82,28 @@ class NotTheSame(unittest.TestCase):
         for field, value in {"case_set_sha256": "z", "tokenizer_manifest_sha256": "z", "counter": {"model": "n"},
                              "grader": "other", "trials": 2, "some_later_field": 1}.items():
             with self.subTest(field), self.assertRaisesRegex(NotComparable, field):
-                compare(report(row("one")), report(row("one"), **{field: value}))
+                compared(row("one"), report(row("one"), **{field: value}))
 
     def test_strategies_environment_and_the_name_of_the_file_may_differ(self):
         changes = {"strategies_sha256": "z", "environment": {"python": "4"}, "case_set": "moved.json",
                    "selectors_sha256": {"mine.py": "y"}}
-        self.assertEqual(compare(report(row("one")), report(row("one"), **changes))["decision"], "safe")
+        self.assertEqual(compared(row("one"), report(row("one"), **changes))["decision"], "safe")
 
-    def test_other_budgets_or_other_rows_under_one_hash_are_refused(self):
-        level = {"summary": {}, "cases": {"recent": [row("one")]}}
-        sweep = {**{key: value for key, value in report().items() if key not in ("summary", "cases")},
-                 "budgets": {"64": level}}
-        for fresh in (sweep, report(row("two")), report(row("one", total=3)), report(row("one"), row("two"))):
-            with self.subTest(fresh=fresh), self.assertRaises(NotComparable):
-                compare(report(row("one")), fresh)
-
-    def test_a_strategy_that_is_gone_is_refused_not_passed_over(self):
-        with self.assertRaisesRegex(NotComparable, "recent"):
-            compare(report(row("one")), report(cases={"notes": [row("one")]}))
+    def test_other_budgets_rows_or_strategies_under_one_hash_are_refused(self):
+        other = [("other cases", rows) for rows in (row("two"), row("one", total=3), [row("one"), row("two")])]
+        for told, fresh in (("budgets differ", sweep({"64": {"recent": [row("one")]}})), *other,
+                            ("no strategy 'recent'", report(cases={"notes": [row("one")]}))):
+            with self.subTest(fresh=fresh), self.assertRaisesRegex(NotComparable, told):
+                compared(row("one"), fresh)
 
     def test_a_pair_compares_two_strategies_of_different_names(self):
         after = report(cases={"near": [row("one", ["x"])]})
-        result = compare(report(row("one")), after, pairs=["recent=near"])
+        result = compared(row("one"), after, pairs=["recent=near"])
         self.assertEqual(result["results"][0]["recorded_strategy"], "recent")
         self.assertEqual(result["blocking"][0]["strategy"], "near")
         for text in ("recent", "=near", "recent="):
             with self.subTest(text), self.assertRaises(InputError):
-                compare(report(row("one")), after, pairs=[text])
+                compared(row("one"), after, pairs=[text])
 
 
 class Figures(unittest.TestCase):
@@ -130,7 +120,7 @@ class Figures(unittest.TestCase):
         self.assertEqual(got["interval_fresh"], [0.548, 0.93])  # Wilson, worked out apart
 
     def test_facts_are_counted_over_all_cases(self):
-        result = compare(report(row("one", ["a"]), row("two")), report(row("one", ["b"]), row("two")))
+        result = compared([row("one", ["a"]), row("two")], [row("one", ["b"]), row("two")])
         facts = result["results"][0]["paired"]["facts"]
         self.assertEqual(
             [facts[key] for key in ("total", "found_recorded", "found_fresh", "gained", "lost")], [4, 3, 3, 1, 1])
@@ -163,41 +153,31 @@ class Command(unittest.TestCase):
         status, out, err = self.run_files(report(row("one")), report(row("one"), grader="other"))
         self.assertEqual((status, out, len(err.splitlines())), (3, "", 1))
 
-    def test_a_change_that_is_allowed_by_name_passes_and_its_reason_is_told(self):
+    def test_an_allowance_is_for_its_own_case_strategy_fact_and_change_only_and_its_reason_is_told(self):
         entry = {"change": "lost", "strategy": "recent", "case": "one", "fact": "x", "why": "the fact moved to notes"}
-        other = {**entry, "case": "two"}
-        status, out, err = self.run_files(report(row("one")), report(row("one", ["x"])), [entry, other])
-        self.assertEqual(status, 0)
+        others = [{**entry, field: value}
+                  for field, value in {"case": "two", "strategy": "notes", "fact": "y", "change": "stale"}.items()]
+        status, out, err = self.run_files(report(row("one")), report(row("one", ["x"])), [entry, *others])
+        self.assertEqual((status, json.loads(out)["allowed_unused"]), (0, others))
         self.assertIn("the fact moved to notes", err)
-        self.assertEqual(json.loads(out)["allowed_unused"], [other])
-
-    def test_an_allowance_is_for_its_own_case_strategy_fact_and_change_only(self):
-        entry = {"change": "lost", "strategy": "recent", "case": "one", "fact": "x", "why": "known"}
-        for field, value in {"case": "two", "strategy": "notes", "fact": "y", "change": "stale"}.items():
-            with self.subTest(field):
-                status, _, _ = self.run_files(report(row("one")), report(row("one", ["x"])), [{**entry, field: value}])
-                self.assertEqual(status, 1)
+        for other in others:
+            with self.subTest(other=other):
+                self.assertEqual(self.run_files(report(row("one")), report(row("one", ["x"])), [other])[0], 1)
 
     def test_what_the_gate_printed_is_no_allow_file_although_a_reason_was_added(self):
-        level = {key: report(row("one"))[key] for key in ("summary", "cases")}
-        worse = {key: report(row("one", [{"turn": "3", "text": "x"}]))[key] for key in ("summary", "cases")}
-        before, after = ({**report(), "budgets": {"64": level, "128": last}} for last in (level, worse))
-        for value in (before, after):
-            del value["summary"], value["cases"]
-        _, out, _ = self.run_files(before, after)
-        printed = json.loads(out)
+        before, after = (sweep({"64": {"recent": [row("one")]}, "128": {"recent": [row("one", missing)]}})
+                         for missing in ([], [{"turn": "3", "text": "x"}]))
+        printed = json.loads(self.run_files(before, after)[1])
         (entry,) = printed["blocking"]
         self.assertEqual((entry["budget"], entry["fact"]), ("128", "3: x"))
         entry["why"] = "known"
         by_hand = {**entry, "budget": 128, "fact": {"turn": "3", "text": "x"}}
-        for allowed in (printed, [entry], [by_hand]):
+        for allowed, status in ((printed, 0), ([entry], 0), ([by_hand], 0), ([{**by_hand, "budget": 64}], 1)):
             with self.subTest(allowed=allowed):
-                self.assertEqual(self.run_files(before, after, allowed)[0], 0)
-        self.assertEqual(self.run_files(before, after, [{**by_hand, "budget": 64}])[0], 1)
+                self.assertEqual(self.run_files(before, after, allowed)[0], status)
 
     def test_a_lost_fact_is_no_failure_to_ci_or_a_row_without_a_grade_a_pass(self):
-        failed = {"case": "three", "split": "dev", "kind": "made up", "error": "ValueError: no"}
-        before = report(row("one"), row("two"), row("three"))
+        before, failed = report(row("one"), row("two"), row("three")), {**FAILED, "case": "three"}
         with mock.patch.dict("os.environ", {"GITHUB_ACTIONS": "true"}):
             _, _, err = self.run_files(before, report(row("one", ["x", "y"]), row("two"), failed), junit=True)
         suite = ElementTree.fromstring(self.junit)
@@ -215,19 +195,20 @@ class Command(unittest.TestCase):
                 self.assertEqual((status, out, len(err.splitlines())), (2, "", 1))
                 self.assertIn(named, err)
 
-    def test_an_allowance_without_a_reason_or_a_name_is_refused(self):
+    def refused(self, *files):
+        with self.subTest(files=files):
+            status, out, err = self.run_files(*files)
+            self.assertEqual((status, out, len(err.splitlines())), (2, "", 1))
+
+    def test_an_allowance_without_a_reason_or_a_name_is_taken(self):
         entry = {"change": "lost", "strategy": "recent", "case": "one", "fact": "x", "why": "known"}
         wrong = [{**entry, "why": " "}, {**entry, "why": 3}, {**entry, "change": "any"}, {**entry, "extra": "e"},
                  "text", {key: value for key, value in entry.items() if key != "fact"}]
         for value in [[one] for one in wrong] + [{}]:
-            with self.subTest(value=value):
-                status, out, err = self.run_files(report(row("one")), report(row("one")), value)
-                self.assertEqual((status, out, len(err.splitlines())), (2, "", 1))
+            self.refused(report(row("one")), report(row("one")), value)
 
-    def test_files_that_are_no_reports_are_refused(self):
+    def test_files_that_are_no_reports_are_taken(self):
         broken = report(row("one"))
         del broken["cases"]["recent"][0]["missing"]
         for value in ("", "[]", "{}", report(cases={}), report(cases={"recent": []}), report(cases=3), broken):
-            with self.subTest(value=value):
-                status, out, err = self.run_files(report(row("one")), value)
-                self.assertEqual((status, out, len(err.splitlines())), (2, "", 1))
+            self.refused(report(row("one")), value)

@@ -20,50 +20,41 @@ from workbench.tests.made import CALL, CHAT, locomo, longmemeval, question, run,
 
 
 class LoCoMo(unittest.TestCase):
-    def test_no_turn_spans_two_sessions(self):
-        histories, _, _ = import_locomo(locomo([question(["D1:1"])]), "file")
-        self.assertEqual([turn["id"] for turn in histories["one"]], ["D1:1-2", "D1:3", "D2:1-2"])
+    def imported(self, *evidence, category=4, **conversation):
+        return import_locomo(locomo([question(labels, category) for labels in evidence], **conversation), "file")
 
-    def test_the_date_stands_in_front_of_each_turn_and_a_caption_behind_its_words(self):
-        histories, _, _ = import_locomo(locomo([question(["D1:1"])]), "file")
-        self.assertEqual(histories["one"][1]["user"], "[1 May] Ana: Look. [picture: a boat on a lake]")
-        self.assertEqual(histories["one"][0]["assistant"], "Ben: Mine is red.")
+    def test_a_turn_spans_two_sessions_or_lacks_its_date_or_a_caption(self):
+        turns = self.imported(["D1:1"])[0]["one"]
+        self.assertEqual([turn["id"] for turn in turns], ["D1:1-2", "D1:3", "D2:1-2"])
+        self.assertEqual((turns[1]["user"], turns[0]["assistant"]),
+                         ("[1 May] Ana: Look. [picture: a boat on a lake]", "Ben: Mine is red."))
 
-    def test_sessions_are_in_the_order_of_their_numbers_not_of_their_names(self):
-        later = [utterance(f"D{n}:1", "Ana", "Hi.") for n in (2, 10)]
-        value = locomo([question(["D2:1"])], session_10=[later[1]], session_10_date_time="9 May", session_2=[later[0]])
-        histories, _, _ = import_locomo(value, "file")
-        self.assertEqual([turn["id"] for turn in histories["one"]], ["D1:1-2", "D1:3", "D2:1", "D10:1"])
+    def test_sessions_are_in_the_order_of_their_names_not_of_their_numbers(self):
+        later = {f"session_{n}": [utterance(f"D{n}:1", "Ana", "Hi.")] for n in (10, 2)}
+        turns = self.imported(["D2:1"], **later, session_10_date_time="9 May")[0]["one"]
+        self.assertEqual([turn["id"] for turn in turns], ["D1:1-2", "D1:3", "D2:1", "D10:1"])
 
-    def test_evidence_names_the_turn_that_holds_the_utterance(self):
-        _, cases, losses = import_locomo(locomo([question(["D1:2", "D2:2"])]), "file")
+    def test_evidence_names_another_turn_or_counts_twice(self):
+        _, cases, losses = self.imported(["D1:2", "D2:2", "D1:2"])
         self.assertEqual(cases[0]["required"],
                          [{"turn": "D1:1-2", "text": "Ben: Mine is red."}, {"turn": "D2:1-2", "text": "Ana: To whom?"}])
         self.assertEqual(losses, [])
 
     def test_malformed_labels_are_repaired_by_pattern_or_left_out_and_both_are_told(self):
-        evidence = ["D1:1; D2:1", "D:2:2", "D1:03", "D", "D9:9"]
-        _, cases, losses = import_locomo(locomo([question(evidence)]), "file")
+        _, cases, losses = self.imported(["D1:1; D2:1", "D:2:2", "D1:03", "D", "D9:9"])
         self.assertEqual([fact["turn"] for fact in cases[0]["required"]], ["D1:1-2", "D2:1-2", "D2:1-2", "D1:3"])
         self.assertEqual(Counter(loss["what"] for loss in losses), {"label repaired": 3, "label left out": 2})
-
-    def test_a_label_that_is_right_in_part_is_no_repair(self):
-        _, cases, losses = import_locomo(locomo([question(["D1:1 D9:9"])]), "file")
-        self.assertEqual(len(cases[0]["required"]), 1)
-        self.assertEqual([loss["what"] for loss in losses], ["label left out"])
-
-    def test_a_label_given_twice_counts_once(self):
-        _, cases, _ = import_locomo(locomo([question(["D1:1", "D1:1"])]), "file")
-        self.assertEqual(len(cases[0]["required"]), 1)
+        _, cases, losses = self.imported(["D1:1 D9:9"])  # right in part is no repair
+        self.assertEqual((len(cases[0]["required"]), [loss["what"] for loss in losses]), (1, ["label left out"]))
 
     def test_a_question_without_evidence_is_left_out_and_told(self):
-        _, cases, losses = import_locomo(locomo([question([]), question(["D1:1"])]), "file")
+        _, cases, losses = self.imported([], ["D1:1"])
         self.assertEqual([case["id"] for case in cases], ["one-1"])
         self.assertEqual([loss["what"] for loss in losses], ["question left out"])
 
     def test_the_adversarial_category_is_a_kind_of_its_own(self):
-        _, cases, _ = import_locomo(locomo([question(["D1:1"], 5), question(["D1:1"], 9)]), "file")
-        self.assertEqual([case["kind"] for case in cases], ["adversarial", "category 9"])
+        for category, kind in ((5, "adversarial"), (9, "category 9")):
+            self.assertEqual(self.imported(["D1:1"], category=category)[1][0]["kind"], kind)
 
     def test_a_file_of_another_shape_is_refused_with_its_place(self):
         for value in ({}, [], [{"sample_id": "one"}], [3], locomo([{"question": "?"}])):
@@ -114,11 +105,15 @@ class LongMemEval(unittest.TestCase):
         self.assertEqual(histories["q1"][0]["id"], "S1:1")
         self.assertEqual([loss["what"] for loss in losses], ["order of the file kept"])
 
-    def test_marked_messages_are_the_facts(self):
-        histories, cases, losses = import_longmemeval(longmemeval(), "file")
+    def test_marked_messages_are_no_facts_or_a_long_one_is_named_whole(self):
+        long = [{"role": "user", "content": f" {'long ' * 99}", "has_answer": True}]
+        histories, cases, losses = import_longmemeval(
+            longmemeval() + longmemeval(question_id="q2", haystack_sessions=[long]), "file")
         self.assertEqual(cases[0]["required"], [{"turn": "S1:1", "text": "I moved to Lisbon."}])
         self.assertEqual([turn["user"] for turn in histories["q1"]], [f"[{DAY}] I moved to Lisbon.", f"[{DAY}]"])
         self.assertEqual(losses, [])
+        self.assertLessEqual(len(cases[1]["required"][0]["text"]), 200)
+        check_set(case_set(histories, cases, 100), "file")
 
     def test_abstention_is_apart_and_a_question_without_marks_is_never_scored(self):
         empty = [[{"role": "user", "content": "Hello."}]]
@@ -128,12 +123,6 @@ class LongMemEval(unittest.TestCase):
         self.assertEqual(
             [(case["id"], case["kind"]) for case in cases], [("q1", "single-session-user"), ("q4_abs", "abstention")])
         self.assertEqual([loss["what"] for loss in losses], ["abstention left out", "question left out"])
-
-    def test_a_long_marked_message_is_named_by_its_beginning_and_found_in_its_turn(self):
-        session = [{"role": "user", "content": f" {'long ' * 99}", "has_answer": True}]
-        histories, cases, _ = import_longmemeval(longmemeval(haystack_sessions=[session]), "file")
-        self.assertLessEqual(len(cases[0]["required"][0]["text"]), 200)
-        check_set(case_set(histories, cases, 100), "file")
 
     def test_a_message_of_another_role_is_left_out_and_told(self):
         session = [{"role": "system", "content": "x", "has_answer": True}, {"role": "user", "content": "y"}]
@@ -155,21 +144,18 @@ class ChatLogs(unittest.TestCase):
             path.write_bytes("".join(json.dumps(line) + "\n" for line in lines).encode() if raw is None else raw)
             return run(main, "chat", path, *options)
 
-    def test_a_call_and_its_result_are_one_turn(self):
-        status, out, err = self.imported({"id": "talk", "messages": CHAT})
+    def test_a_call_and_its_result_are_two_turns_or_the_reply_stands_in_the_history(self):
+        status, out, err = self.imported({"messages": CHAT})
         self.assertEqual(status, 0, err)
-        first, second = json.loads(out)["histories"]["talk"]
+        made = json.loads(out)
+        first, second = made["histories"]["conversation-1"]
         call = {**CALL, "function": {"name": "look", "arguments": {"at": "log"}}}
         self.assertEqual(first["messages"],
                          [{"role": "assistant", "content": "", "tool_calls": [call]},
                           {"role": "tool", "tool_call_id": "c1", "content": "disk full"}])
         self.assertEqual((first["assistant"], second["user"]), ("The disk is full.", "Write to ana@example.com"))
-
-    def test_the_question_is_the_last_user_message_and_its_reply_is_not_in_the_history(self):
-        _, out, _ = self.imported({"messages": CHAT})
-        case = json.loads(out)["cases"][0]
-        self.assertEqual((case["current"], case["instructions"]), ("What was wrong?", "Be brief."))
-        self.assertEqual((case["reply"], len(json.loads(out)["histories"]["conversation-1"])), ("The disk.", 2))
+        self.assertEqual([made["cases"][0][field] for field in ("current", "instructions", "reply")],
+                         ["What was wrong?", "Be brief.", "The disk."])
 
     def test_every_user_message_but_thanks_becomes_a_case_with_what_came_before_it(self):
         thanks = [{"role": "user", "content": text} for text in ("Ok, thank you so much!", "👍", "Vielen Dank!")]
@@ -193,11 +179,13 @@ class ChatLogs(unittest.TestCase):
         self.assertEqual([err.count(f"  line {number}: ") for number in range(1, 9)], [0, 1, 1, 1, 1, 1, 1, 0])
         self.assertIn("3 times line left out:", err)
 
-    def test_a_json_list_is_read_as_something_else_than_its_lines(self):
+    def test_a_json_list_or_single_messages_are_read_as_something_else_than_lines(self):
         lines = self.imported({"id": "a", "messages": CHAT}, {"id": "b", "messages": CHAT})[1]
-        for value in ([{"id": "a", "messages": CHAT}, {"id": "b", "messages": CHAT}],
-                      [{**message, "conversation_id": name} for name in "ab" for message in CHAT]):
+        self.assertEqual([case["split"] for case in json.loads(lines)["cases"]], ["dev", "held_out"])
+        mixed = [{**message, "conversation_id": name} for message in CHAT for name in "ab"]
+        for value in ([{"id": "a", "messages": CHAT}, {"id": "b", "messages": CHAT}], mixed):
             self.assertEqual(self.imported(raw=json.dumps(value, indent=1).encode())[1], lines)
+        self.assertEqual(self.imported(*mixed)[1], lines)
         self.assertEqual(len(json.loads(self.imported(CHAT, CHAT)[1])["cases"]), 2)
 
     def test_of_a_conversation_that_was_logged_at_every_turn_the_first_state_is_taken(self):
@@ -205,13 +193,6 @@ class ChatLogs(unittest.TestCase):
         status, out, err = self.imported(*states, {"id": "a", "messages": CHAT[:3]})
         self.assertEqual((status, json.loads(out)["cases"][0]["current"]), (0, "What was wrong?"))
         self.assertIn("3 times value left out:", err)
-
-    def test_single_messages_are_grouped_by_conversation(self):
-        lines = [{**message, "conversation_id": name} for message in CHAT for name in ("a", "b")]
-        status, out, _ = self.imported(*lines)
-        made = json.loads(out)
-        self.assertEqual((status, list(made["histories"])), (0, ["a", "b"]))
-        self.assertEqual([case["split"] for case in made["cases"]], ["dev", "held_out"])
 
     def test_what_cannot_be_read_is_left_out_whole_and_listed(self):
         broken = {**CALL, "function": {"name": "look", "arguments": "{"}}
