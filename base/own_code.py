@@ -37,9 +37,7 @@ def load_function(name, others="a known name", option=""):
     try:
         with redirect_stdout(sys.stderr):
             module = from_file(Path(place)) if in_file else importlib.import_module(place)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # whatever a user's file does when it is read, sys.exit included
+    except (Exception, SystemExit) as error:  # whatever a user's file does when it is read
         absent = isinstance(error, ModuleNotFoundError) and f"{place}.".startswith(f"{error.name}.")
         remedy = f"run from the folder that holds {place}" if absent else "mend the file"
         raise InputError(f"{where}{place} cannot be read: {described(error)}; {remedy}") from None
@@ -72,8 +70,6 @@ def call_own(function, place, *arguments):
     try:
         with redirect_stdout(sys.stderr):
             return function(*arguments)
-    except InputError:
-        raise
     except SystemExit as exit_:
         raise InputError(f"{place}: that code ended the process (exit {exit_.code}); let it return instead") from None
     except Exception as error:  # any: its own traceback tells its writer most

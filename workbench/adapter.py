@@ -152,10 +152,10 @@ def roughly(messages, count):
     texts = []
     for message in messages:
         message = message if isinstance(message, dict) else {"content": message}
-        content = message.get("content")
-        if isinstance(content, list):  # a picture in it may be a million characters long
-            content = [part.get("text") for part in content if isinstance(part, dict)]
-        texts += texts_in([content, *map(message.get, ("refusal", "tool_calls", "function_call"))])
+        parts = [message.get(field) for field in ("content", "refusal", "tool_calls", "function_call")]
+        if isinstance(parts[0], list):  # a picture in it may be a million characters long
+            parts[0] = [part.get("text") for part in parts[0] if isinstance(part, dict)]
+        texts += texts_in(parts)
     text = "\n".join(texts).encode("utf-8", "replace").decode("utf-8")
     while token := getattr(count, "control_token", lambda text: None)(text):
         text = text.replace(token, "? " * len(token))
@@ -211,8 +211,8 @@ def not_sent(messages, places, chosen, fill):
 
     def is_sent(message):  # by itself, or joined to another
         return written(message) in sent or any(
-            message["role"] == other["role"] and message["content"] in other["content"]
-            and all(message[field] == other.get(field) for field in ("tool_calls", "tool_call_id") if field in message)
+            message["content"] in other["content"] and all(
+                message.get(field) == other.get(field) for field in message.keys() - {"content"})
             for other in chosen["messages"])
 
     for number, group in enumerate(places):
@@ -242,13 +242,11 @@ def main(argv=None):
     except MessageError as error:
         raise InputError(f"{args.messages}: {error}") from None
     sys.stdout.write(dump(chosen["messages"]))
-    print(f"{len(chosen['messages'])} of {len(value['messages'])} messages chosen, {chosen['tokens']} tokens",
-          file=sys.stderr)
-    for part in chosen["left_out"]:
-        numbers = ", ".join(str(place + 1) for place in part["messages"])
-        print(f"left out: message {numbers}: {one_line(part['why'])}", file=sys.stderr)
-    for why in chosen.get("uncounted", ()):
-        print(f"sent although it cannot be counted: {one_line(why)}", file=sys.stderr)
+    lines = [f"{len(chosen['messages'])} of {len(value['messages'])} messages chosen, {chosen['tokens']} tokens"]
+    lines += [f"left out: message {', '.join(str(place + 1) for place in part['messages'])}: {part['why']}"
+              for part in chosen["left_out"]]
+    for line in lines + [f"sent although it cannot be counted: {why}" for why in chosen.get("uncounted", ())]:
+        print(one_line(line), file=sys.stderr)
     return 0
 
 

@@ -108,9 +108,9 @@ def read_answer(text, shown, marks):
         return "drop", chosen
     if letter == "t":
         return "turn", chosen[0]["turns"][-1]
-    kind, places = ("stale", slice(None)) if letter == "s" else ("required", slice(-1, None))
-    return kind, [
-        {"turn": turn, "text": sentence["text"]} for sentence in chosen for turn in sentence["turns"][places]]
+    return "stale" if letter else "required", [
+        {"turn": turn, "text": sentence["text"]}
+        for sentence in chosen for turn in sentence["turns"][0 if letter else -1 :]]
 
 
 def label(case, history, chosen, ask, say, keep_marks):
@@ -129,12 +129,8 @@ def label(case, history, chosen, ask, say, keep_marks):
         except InputError as error:
             say(str(error))
             continue
-        if kind in ("undo", "stop"):
-            return kind
-        if kind == "nothing":
-            return {"required": [], "stale": []}
-        if kind == "next" and chosen["required"]:
-            return chosen
+        if kind in ("undo", "stop", "nothing") or kind == "next" and chosen["required"]:
+            return {"nothing": {"required": [], "stale": []}, "next": chosen}.get(kind, kind)
         if kind == "next":
             say("no required fact yet; n leaves the case out")
         elif kind == "turn":
@@ -214,13 +210,11 @@ def read_journal(path):
     for number, entry in read_lines(path):
         if misfit(entry, ENTRIES):
             raise InputError(f"{path}: line {number}: no entry of a label journal; move the file away")
-        if "set_sha256" in entry:
-            set_hash = entry["set_sha256"]
-        elif "written_sha256" in entry:
-            written.add(entry["written_sha256"])
-        elif "marks" in entry:
+        set_hash = entry.get("set_sha256", set_hash)
+        written |= {entry["written_sha256"]} if "written_sha256" in entry else set()
+        if "marks" in entry:
             marks[entry["case"]] = entry["marks"]
-        else:
+        elif "labels" in entry:
             marks.pop(entry["case"], None)
             done.pop(entry["case"], None)
             if entry["labels"] is not None:
@@ -230,7 +224,7 @@ def read_journal(path):
 
 def earlier_labels(path):
     """{key: labels} of an earlier labelled set, and of the cases that its journal, if it is there, left out."""
-    labels = {key_of(case["current"], case["history"]): {"required": case["required"], "stale": case["stale"]}
+    labels = {key_of(case["current"], case["history"]): {field: case[field] for field in LABELS}
               for case in load_cases(path)}
     journal = path.with_name(path.name + JOURNAL)
     left_out = read_journal(journal)[1].values() if journal.exists() else ()
@@ -258,7 +252,7 @@ def walk(value, journal, done, marks, ask, say):
             marks[name] = chosen
             journal.append({"case": name, "marks": chosen})
 
-        chosen = marks.get(case["id"], {"required": case["required"], "stale": case["stale"]})
+        chosen = marks.get(case["id"], {field: case[field] for field in LABELS})
         answer = label(case, value["histories"][case["history"]], chosen, ask, say, keep_marks)
         if answer == "stop":
             return
@@ -315,13 +309,12 @@ def main(argv=None):
         names = {case["id"] for case in value["cases"]}
         done = {name: entry["labels"] for name, entry in entries.items() if name in names}  # in the order of labelling
         if args.labels:
+            keys = {case["id"]: key_of(case["current"], value["histories"][case["history"]]) for case in value["cases"]}
             new = [case for case in value["cases"] if case["id"] not in done]
-            for case in new:
-                key = key_of(case["current"], value["histories"][case["history"]])
-                if key in earlier:
-                    keep(lines, case, earlier[key], value, done)
-            kept = sum(case["id"] in done for case in new)
-            print(f"{kept} of {len(new)} cases keep their labels of {args.labels}", file=sys.stderr)
+            same = [case for case in new if keys[case["id"]] in earlier]
+            for case in same:
+                keep(lines, case, earlier[keys[case["id"]]], value, done)
+            print(f"{len(same)} of {len(new)} cases keep their labels of {args.labels}", file=sys.stderr)
 
         def ask(prompt):
             try:
