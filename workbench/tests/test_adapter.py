@@ -43,7 +43,8 @@ class Chosen(unittest.TestCase):
         return choose_messages(messages, budget, strategy, count=count_words, **more)
 
     def test_with_room_for_all_everything_comes_back_as_it_came(self):
-        self.assertEqual(self.chosen(10_000, "recent"), PAST)
+        for strategy in (*STRATEGIES, STRATEGIES["recent"]):
+            self.assertEqual(self.chosen(10_000, strategy), PAST)
 
     def test_joined_messages_keep_their_calls_in_the_callers_form(self):
         split = [*PAST[:2], {"role": "assistant", "content": "I look."}, {**PAST[2], "content": ""}, *PAST[3:]]
@@ -59,8 +60,7 @@ class Chosen(unittest.TestCase):
 
     def test_a_refusal_is_sent_as_the_text_that_was_counted(self):
         refused = [*PAST[:-2], {"role": "assistant", "content": None, "refusal": "I cannot."}, PAST[-1]]
-        got = self.chosen(10_000, "recent", refused)
-        self.assertEqual(got[-2], {"role": "assistant", "content": "I cannot."})
+        self.assertEqual(self.chosen(10_000, "recent", refused)[-2], {"role": "assistant", "content": "I cannot."})
 
     def test_a_call_and_its_result_come_or_stay_together(self):
         for budget in range(10, 80):
@@ -79,11 +79,12 @@ class Chosen(unittest.TestCase):
                     sizes.add(len(got))
         self.assertGreater(len(sizes), 2)
 
-    def test_tools_are_counted(self):
-        smallest = next(budget for budget in range(200) if fits(lambda b=budget: self.chosen(b)))
+    def test_tools_are_not_counted(self):
+        plain, sent = (choose(PAST, 10_000, "relevant", count=count_words, tools=tools)["tokens"]
+                       for tools in (None, TOOLS))
+        self.assertEqual(sent - plain, count_words([], TOOLS))
         with self.assertRaises(BudgetError):
-            self.chosen(smallest, tools=TOOLS)
-        self.chosen(smallest + count_words([], TOOLS), tools=TOOLS)
+            self.chosen(count_words(PAST[-1:]) + count_words(PAST[:1]), tools=TOOLS)
 
     def test_what_follows_the_question_is_always_kept(self):
         running = [*PAST, {"role": "assistant", "content": "", "tool_calls": [{**CALL, "id": "c2"}]},
@@ -106,8 +107,7 @@ class Chosen(unittest.TestCase):
         self.chosen(60, "notes", mine)
         self.assertEqual(mine, PAST)
 
-    def test_a_function_can_be_the_strategy_and_a_wrong_one_is_named(self):
-        self.assertEqual(self.chosen(10_000, STRATEGIES["recent"]), PAST)
+    def test_a_function_that_is_no_strategy_is_not_named(self):
         with self.assertRaisesRegex(InputError, "the strategy: "):
             self.chosen(10_000, lambda case, count: [], fill=False)
 
@@ -124,10 +124,6 @@ class Refused(unittest.TestCase):
 
 
 class Filled(unittest.TestCase):
-    def test_a_rule_leaves_out_what_fits(self):
-        for name in STRATEGIES:
-            self.assertEqual(choose_messages(PAST, 10_000, name, count=count_words), PAST)
-
     def test_the_bare_rule_is_filled(self):
         got = choose_messages(PAST, 10_000, "relevant", count=count_words, fill=False)
         self.assertEqual(got, [*PAST[:5], PAST[-1]])
@@ -232,14 +228,6 @@ class Ordinary(unittest.TestCase):
             messages = broken(PAST, random.Random(seed))
             with self.subTest(seed=seed), contextlib.suppress(MessageError):
                 choose(messages, 10**6, "recent", count=Knows())
-
-
-def fits(action):
-    try:
-        action()
-    except BudgetError:
-        return False
-    return True
 
 
 @unittest.skipUnless((folder() / "tokenizer.json").exists(), "the tokenizer is not prepared: python prepare.py")

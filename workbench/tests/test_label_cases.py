@@ -23,7 +23,7 @@ HISTORY = [
 TOOLS = {"id": "0", "user": "Look up\nthe mast.", "assistant": "", "messages": [
     {"role": "assistant", "content": "", "tool_calls": [
         {"id": "c1", "type": "function", "function": {"name": "look", "arguments": {"at": "mast"}}}]}]}
-FIRST = {"turn": "2", "text": "Use RabbitMQ for the queue now."}
+FIRST, STALE = {"turn": "2", "text": "Use RabbitMQ for the queue now."}, {"turn": "1", "text": "We chose Redis."}
 LIMITS = {"context_limit": 900, "max_new_tokens": 100, "margin": 0}
 
 
@@ -51,6 +51,12 @@ class Terminal(unittest.TestCase):
         with mock.patch.object(builtins, "input", side_effect=[*answers, EOFError]):
             return run(main, self.folder / "in.json", self.out, *options)
 
+    def refused(self, *answers):
+        """The complaint, one line with status 2 before the first question."""
+        status, dialogue, err = self.answer(*answers)
+        self.assertEqual((status, dialogue, len(err.splitlines())), (2, "", 1))
+        return err
+
     def facts(self):
         return {
             case["id"]: (case["required"], case["stale"]) for case in json.loads(self.out.read_text("utf-8"))["cases"]}
@@ -59,20 +65,19 @@ class Terminal(unittest.TestCase):
         status, _, err = self.answer("1", "s 2", "", "n")
         self.assertEqual(status, 0, err)
         (case,) = load_cases(self.out)
-        self.assertEqual(case["required"], [{"turn": "2", "text": "Use RabbitMQ for the queue now."}])
-        self.assertEqual(case["stale"], [{"turn": "1", "text": "We chose Redis."}])
+        self.assertEqual((case["required"], case["stale"]), ([FIRST], [STALE]))
         self.assertIn("1 cases labelled, 1 left out, 0 to do", err)
 
     def test_a_stop_keeps_what_was_answered_and_the_next_run_goes_on_there(self):
-        self.answer("1", "")
+        self.assertEqual(self.answer("1", "", KeyboardInterrupt)[0], 130)
         self.assertEqual(list(self.facts()), ["one"])
+        first = self.out.read_bytes()
         _, dialogue, _ = self.answer("2", "")
         self.assertNotIn("\none\n", dialogue)
         self.assertEqual(list(self.facts()), ["one", "two"])
-
-    def test_stopped_by_the_keyboard_writes_what_is_labelled_and_is_130(self):
-        self.assertEqual(self.answer("1", "", KeyboardInterrupt)[0], 130)
-        self.assertEqual(list(self.facts()), ["one"])
+        self.assertEqual((self.folder / "out.previous.json").read_bytes(), first)
+        self.out.write_bytes(first)  # older than the journal
+        self.assertEqual((self.answer()[0], len(self.facts())), (0, 2))
 
     def test_every_answer_is_on_the_disk_before_the_next_question(self):
         seen = []
@@ -89,7 +94,7 @@ class Terminal(unittest.TestCase):
         self.answer("1", "s 2", "q")
         dialogue = self.answer("")[1]
         self.assertIn("  mark 1  required  turn 2: Use RabbitMQ for the queue now.\n  mark 2  stale", dialogue)
-        self.assertEqual(self.facts(), {"one": ([FIRST], [{"turn": "1", "text": "We chose Redis."}])})
+        self.assertEqual(self.facts(), {"one": ([FIRST], [STALE])})
         self.assertNotIn("mark 1", self.answer("u")[1])
 
     def test_marks_are_lost_when_the_case_before_is_undone(self):
@@ -112,45 +117,38 @@ class Terminal(unittest.TestCase):
 
     def test_a_file_that_this_command_did_not_write_is_never_overwritten(self):
         self.out.write_text("mine", encoding="utf-8")
-        status, _, err = self.answer("1", "")
-        self.assertEqual((status, len(err.splitlines()), self.out.read_text("utf-8")), (2, 1, "mine"))
+        self.refused("1", "")
+        self.assertEqual(self.out.read_text("utf-8"), "mine")
         self.out.unlink()
         self.answer("1", "")
         corrected = self.out.read_text("utf-8").replace("Which queue", "What queue")
         self.out.write_text(corrected, encoding="utf-8")
-        self.assertEqual((self.answer("1", "")[0], self.out.read_text("utf-8")), (2, corrected))
-
-    def test_an_output_older_than_the_journal_is_gone_on_with(self):
-        self.answer("1", "")
-        first = self.out.read_bytes()
-        self.answer("1", "")
-        self.out.write_bytes(first)
-        self.assertEqual(self.answer()[0], 0)
-        self.assertEqual(len(self.facts()), 2)
+        self.refused("1", "")
+        self.assertEqual(self.out.read_text("utf-8"), corrected)
 
     def test_a_place_that_cannot_be_written_is_one_line_before_the_first_question(self):
         self.out = self.folder / "gone" / "out.json"
-        status, dialogue, err = self.answer("1")
-        self.assertEqual((status, dialogue, len(err.splitlines())), (2, "", 1))
+        self.refused("1")
 
-    def test_a_journal_of_another_set_is_refused(self):
+    def test_a_journal_of_another_set_or_that_another_person_has_open_is_taken(self):
+        with LineFile(self.journal):
+            self.refused("1", "")
         self.answer("1", "")
         self.write(unlabelled("one", "other"))
-        status, _, err = self.answer()
-        self.assertEqual((status, len(err.splitlines())), (2, 1))
+        self.refused()
 
     def test_a_set_that_cannot_be_labelled_is_refused(self):
         no_ids = {**unlabelled("one"), "histories": {"talk": [{"user": "a", "assistant": "b"}]}}
         for value in ([], {}, no_ids, unlabelled("one", "one"), {**unlabelled("one"), "format": 9}):
             with self.subTest(value=value):
                 self.write(value)
-                status, _, err = self.answer()
-                self.assertEqual((status, len(err.splitlines()), self.journal.exists()), (2, 1, False))
+                self.refused()
+                self.assertFalse(self.journal.exists())
 
     def test_a_mark_is_shown_as_text_and_cannot_be_taken_back(self):
         _, dialogue, _ = self.answer("1", "s 2", "d 1", "2", "1", "")
         self.assertIn("mark 1  required  turn 2: Use RabbitMQ for the queue now.\n  mark 2  stale     turn 1", dialogue)
-        self.assertEqual(self.facts()["one"], ([{"turn": "1", "text": "We chose Redis."}, FIRST], []))
+        self.assertEqual(self.facts()["one"], ([STALE, FIRST], []))
 
     def test_an_equal_sentence_is_shown_once_for_each_turn_or_a_stale_one_is_marked_in_one_turn_only(self):
         again = {"id": "3", "user": "We chose Redis.", "assistant": "Ok."}
@@ -176,17 +174,6 @@ class Terminal(unittest.TestCase):
         self.assertIn("2 of 4 cases keep their labels", err)  # "new" is asked what "one" was, of the same history
         self.assertEqual((list(self.facts()), self.facts()["new"][0]), (["two", "new"], [FIRST]))
 
-    def test_two_people_label_one_file(self):
-        with LineFile(self.journal):
-            status, dialogue, err = self.answer("1", "")
-        self.assertEqual((status, dialogue, len(err.splitlines())), (2, "", 1))
-
-    def test_an_earlier_output_is_lost(self):
-        self.answer("1", "")
-        first = self.out.read_bytes()
-        self.answer("1", "")
-        self.assertEqual((self.folder / "out.previous.json").read_bytes(), first)
-
     def test_the_reply_is_not_shown_or_spoils_the_labelled_set(self):
         value = unlabelled("one")
         value["cases"][0]["reply"] = "RabbitMQ\x1b[2J."
@@ -198,16 +185,15 @@ class Terminal(unittest.TestCase):
         for line in ('{"case": "one"}', '{"case": "one", "labels": {"required": [3], "stale": []}}', "[]", '{"a": "'):
             text = '{"set_sha256": "x"}\n' + line + "\n"
             self.journal.write_text(text, encoding="utf-8")
-            status, _, err = self.answer()
-            self.assertEqual((status, len(err.splitlines()), self.journal.read_text("utf-8")), (2, 1, text))
+            self.refused()
+            self.assertEqual(self.journal.read_text("utf-8"), text)
 
     @unittest.skipUnless((folder() / "tokenizer.json").exists(), "the tokenizer is not prepared: python prepare.py")
     def test_a_case_that_the_evaluation_refuses_is_labelled_first(self):
         value = unlabelled("one", "two")
         value["cases"][1]["budget"] = {**LIMITS, "context_limit": 101}
         self.write(value)
-        status, dialogue, err = self.answer("1", "")
-        self.assertEqual((status, dialogue, len(err.splitlines())), (2, "", 1))
+        self.refused("1", "")
 
     def test_nothing_labelled_writes_no_set(self):
         self.assertIn("nothing written", self.answer("n", "n")[2])
@@ -241,13 +227,11 @@ class Answers(unittest.TestCase):
             with self.subTest(text):
                 self.assertEqual(pieces(text), cut)
 
-    def test_without_shared_words_the_newest_are_proposed(self):
+    def test_a_statement_that_shares_no_word_is_not_proposed_or_before_those_that_do(self):
         self.assertEqual(candidates(sentences(HISTORY), "zebra")[0]["text"], "The queue moves.")
-
-    def test_a_statement_that_shares_no_word_is_proposed_after_those_that_do(self):
         shown = [one["text"] for one in candidates(sentences(HISTORY), "weather")]
         self.assertEqual(shown[0], "The weather is fine.")
         self.assertEqual(sorted(shown), sorted(one["text"] for one in sentences(HISTORY)))
 
-    def test_text_cannot_steer_the_terminal(self):
+    def test_text_can_steer_the_terminal(self):
         self.assertNotIn("\x1b", one_line("\x1b[2J red"))
