@@ -2,17 +2,18 @@
 
 Version 1 asks whether a pattern occurs. That is wrong where an answer denies what it names ("three, not five" for
 five), corrects itself ("was three, now five"), or writes a value in another form ("two hundred", "1,200", "**14**").
-Version 2 brings the text to one form and asks whether some occurrence is claimed. Its rules are those of
+Version 2 brings answer and key to one form and asks whether some occurrence is claimed. Its rules are those of
 the cases in answers/tests/grade-cases.json and no more: English, one sentence and the next; a hedge ("probably three")
-still claims; a question claims nothing; irony, tables and reference over several sentences are not read.
+still claims; a question claims nothing, nor does a number that is part of another claim ("12-14", "less than 14");
+irony, tables and reference over several sentences are not read.
 
-Every pattern here is linear, and answer_check.py caps the text.
+Every pattern here is linear, each look is at NEAR characters, and answers/reply.py caps the text.
 """
 
 import functools
 import re
 
-any_case = functools.partial(re.compile, flags=re.IGNORECASE)
+any_case = functools.partial(re.compile, flags=re.IGNORECASE)  # any_case("b").search("A B") matches "B"
 ONES = "zero one two three four five six seven eight nine".split()
 TEENS = "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split()
 TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()

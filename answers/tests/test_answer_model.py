@@ -234,7 +234,3 @@ class OpenAI(unittest.TestCase):
         body = openai_server.OpenAIModel.request(MODEL, messages, **SIZES)
         self.assertEqual(body["messages"][-1]["tool_calls"][0]["function"]["arguments"], '{"who": "Zoë"}')
         self.assertEqual(call["function"]["arguments"], {"who": "Zoë"})
-
-
-if __name__ == "__main__":
-    unittest.main()

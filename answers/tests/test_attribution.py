@@ -257,7 +257,3 @@ class Compare(unittest.TestCase):
                 status = answer_check.main(["compare", str(HERE / "answer-result.json"), str(path)])
         self.assertEqual((status, json.loads(out.getvalue())["all"]["only_a"]), (0, 1))
         self.assertIn("discordant: recent/held-latest seed 1: a pass, b fail", err.getvalue())
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -274,7 +274,3 @@ class Replies(unittest.TestCase):
         for end, kind in ((None, "unknown_end"), ("content_filter", "unknown_end"), ([], "unreadable_reply")):
             found = {"choices": [{**choice, "finish_reason": end}], "usage": usage}
             self.assertEqual(self.kind(read_completion, found), kind)
-
-
-if __name__ == "__main__":
-    unittest.main()

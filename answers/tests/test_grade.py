@@ -129,7 +129,3 @@ class Speed(unittest.TestCase):
             with self.subTest(pattern), self.assertRaises(InputError) as caught:
                 compile_pattern(pattern, "keys")
             self.assertNotIn("\n", str(caught.exception))
-
-
-if __name__ == "__main__":
-    unittest.main()

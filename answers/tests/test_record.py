@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 import threading
-import unittest
 
 import answer_check
 from answer_model import MODEL
@@ -275,7 +274,3 @@ class WithTheTokenizer(Recording):
         report = json.loads((ROOT / "evaluation-result.json").read_text(encoding="utf-8"))
         by_id = {case["id"]: case for case in load_cases(ROOT / "cases.json")}
         self.assertEqual(attribution.check_same_requests(recording, report, by_id), attribution.SAME_REQUESTS)
-
-
-if __name__ == "__main__":
-    unittest.main()

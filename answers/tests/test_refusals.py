@@ -162,7 +162,3 @@ class JournalFile(Recording):
         status, _, _ = self.command(double)
         self.assertRegex(str(status), "is no output of this command")
         self.assertEqual((self.out.read_bytes(), double.requests), (b"Notes of last week", []))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -48,7 +48,3 @@ class Summary(unittest.TestCase):
     def test_no_summary_is_an_error_and_not_an_empty_context(self):
         with self.assertRaisesRegex(ValueError, "no summary"):
             grown("  ")
-
-
-if __name__ == "__main__":
-    unittest.main()

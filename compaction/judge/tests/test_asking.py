@@ -259,7 +259,3 @@ def broken_judge(question):
 
 
 counting_judge.identity = {"double": "counting_judge"}
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -166,7 +166,3 @@ class Command(unittest.TestCase):
             self.assertEqual(keep.read_text(), "".join(lines))
             with self.assertRaisesRegex(ValueError, "another judge"):
                 self.run_main("--judge", f"{__name__}:perfect", "--keep", str(keep))
-
-
-if __name__ == "__main__":
-    unittest.main()

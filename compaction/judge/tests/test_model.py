@@ -146,7 +146,3 @@ class Asking(unittest.TestCase):
         status, report, err = self.run_main(replay, "--compactor", "recent", "--model", str(self.model))
         self.assertEqual((status, report, self.server.chats), (2, None, []))
         self.assertIn("is pinned", err)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -206,7 +206,3 @@ class Running(unittest.TestCase):
         silent = model_agent(lambda messages, tools: {"incomplete": "thinking"})
         silent = go_on([{"role": "user", "content": "?"}], [], [], small_fixture(), silent, None)
         self.assertEqual(silent["answers"], [""])
-
-
-if __name__ == "__main__":
-    unittest.main()
