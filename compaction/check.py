@@ -111,9 +111,10 @@ def measured(what, setting, extractive):
     if not any(item["verdicts"] for item in items):
         raise InputError(f"{what}: no item was stated before a compaction, so nothing was checked; use longer "
                          "conversations, a smaller budget or contexts of these conversations")
-    contexts = [{"conversation_id": one["conversation_id"], "compaction": one["compaction"], "turn": one["turn"],
-                 "tokens": one["tokens"], **{field: bool(one.get(field)) for field in ("inside", "opaque", "failed")}}
-                for one in contexts]
+    contexts = [
+        {"conversation_id": context["conversation_id"], "compaction": context["compaction"], "turn": context["turn"],
+         "tokens": context["tokens"], **{field: bool(context.get(field)) for field in ("inside", "opaque", "failed")}}
+        for context in contexts]
     limit = available({"budget": setting["budget"]})
     return {"compactor": about, "budget": setting["budget"], "available_input": limit,
             "keep_share": None if isinstance(what, Path) else setting["keep_share"], "gates": setting["gates"],
@@ -153,8 +154,9 @@ def ci_checks(report, require):
     states = {"met": "passed", "not worse": "passed", "missed": "failed", "worse": "failed", "undecided": "error"}
     if "comparison" in report:
         checks += [(row["name"], states[row["change"]], row["change"]) for row in report["comparison"]["rows"]]
-        worse = [one for one in report["comparison"]["changed"] if one["candidate"] in ("absent", "contradicted")]
-        gone = [(one, f"{one['incumbent']} -> {one['candidate']} at compaction {one['compaction']}") for one in worse]
+        worse = [item for item in report["comparison"]["changed"] if item["candidate"] in ("absent", "contradicted")]
+        gone = [
+            (item, f"{item['incumbent']} -> {item['candidate']} at compaction {item['compaction']}") for item in worse]
     else:
         rows = [row for row in report["candidate"]["rows"] if row["gate"] is not None]
         checks += [(row["name"], states[row["state"]], row["state"]) for row in rows]

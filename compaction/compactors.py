@@ -82,8 +82,8 @@ def as_turn(messages):
 def split_notes(message):
     """([notes block of an earlier compaction], the user's message without it); ([], message) where it has none."""
     start = NOTES_HEADER + "\n<notes>\n"
-    head, found, question = message["content"].partition(QUESTION)
-    if not (found and head.startswith(start)):
+    head, closing, question = message["content"].partition(QUESTION)
+    if not (closing and head.startswith(start)):
         return [], message
     return [head + "\n</notes>"], message | {"content": question}
 
@@ -108,19 +108,19 @@ def block(lines):
 
 def split_pins(instructions):
     """(lines of the block of pins in front, the text without that block)."""
-    head, found, rest = instructions.partition(LEDGER_HEADER + "\n<pinned>\n")
+    head, opening, rest = instructions.partition(LEDGER_HEADER + "\n<pinned>\n")
     lines, _, tail = rest.partition("\n</pinned>")
-    return (lines.split("\n") if found else []), (head + tail).strip()
+    return (lines.split("\n") if opening else []), (head + tail).strip()
 
 
 def new_lines(turns, pinned):
     """Lines for the binding statements of these turns, oldest first, none whose sentence is pinned already."""
     seen, lines = {line.partition("] ")[2] for line in pinned}, []
-    for found in classify(turns):
-        text = escape(found["text"])
+    for statement in classify(turns):
+        text = escape(statement["text"])
         if text not in seen:  # a sentence that is of two classes is pinned once, under the first
             seen.add(text)
-            lines.append(f"- [{found['class']}] {text}")
+            lines.append(f"- [{statement['class']}] {text}")
     return lines
 
 

@@ -19,15 +19,10 @@ from base.command import InputError
 from base.lines import stream
 from base.shapes import Only, misfit
 from base.turns import message_problem
-
-
-def positive(value):
-    return type(value) is int and value > 0
-
+from compaction.fixtures.form import positive
 
 LINE = Only({"conversation_id": str, "compaction": positive, "messages?": list, "turn?": positive, "inside?": bool,
              "opaque?": bool, "tokens_after?": positive})
-
 EVENT = {"turn": int, "content?": (str, type(None)), "kept?": [{"content": str}], "opaque?": (bool, type(None))}
 
 

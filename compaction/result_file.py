@@ -43,15 +43,15 @@ def check_report(report, path):
 
 def side_problem(result):
     """Where one side does not follow from its items and contexts, or None."""
-    contexts, items = {one["conversation_id"]: {} for one in result["items"]}, set()
-    for one in result["contexts"]:
-        name, number = one["conversation_id"], str(one["compaction"])
+    contexts, items = {item["conversation_id"]: {} for item in result["items"]}, set()
+    for context in result["contexts"]:
+        name, number = context["conversation_id"], str(context["compaction"])
         if number in contexts.get(name, {number}):
             return f"compaction {number} of {name} stands twice, or has no items"
-        contexts[name][number] = one
-        too_large = one["tokens"] is not None and one["tokens"] > result["budget"]["context_limit"]
-        if one["failed"] != (too_large and result["keep_share"] is not None):
-            return f"compaction {number} of {name}: failed is {one['failed']}"
+        contexts[name][number] = context
+        too_large = context["tokens"] is not None and context["tokens"] > result["budget"]["context_limit"]
+        if context["failed"] != (too_large and result["keep_share"] is not None):
+            return f"compaction {number} of {name}: failed is {context['failed']}"
     for item in result["items"]:
         place = item["conversation_id"], item["item"]
         if problem := "stands twice" if place in items else item_problem(item, contexts[item["conversation_id"]]):

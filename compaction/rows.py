@@ -133,8 +133,8 @@ def verdict_row(name, counts, gate=None, judged=0):
     verdict_row("reference", {"verbatim": 58, "absent": 2, "unjudged": 1}) -> value 58 of 61, worst 58/61, best 59/61
     """
     counted = ("contradicted",) if name == "contradictions" else RETAINED
-    value, of = sum(counts.get(one, 0) for one in counted), sum(counts.values())
-    unknown = sum(counts.get(one, 0) for one in UNKNOWN)
+    value, of = sum(counts.get(verdict, 0) for verdict in counted), sum(counts.values())
+    unknown = sum(counts.get(verdict, 0) for verdict in UNKNOWN)
     worst, best, more = None, None, {}
     if name == "contradictions" and of:
         worst, best = value + unknown, value  # every unknown decision could be one more
@@ -181,8 +181,8 @@ def compliant(rows):
 def difficulty(tag, items):
     """How the items of one difficulty fared; no gate, since a set has few of each."""
     counts = Counter(verdicts(items))
-    return {"tag": tag, "kept": sum(counts[one] for one in RETAINED), "decisions": counts.total(),
-            "unknown": sum(counts[one] for one in UNKNOWN), "contradicted": counts["contradicted"]}
+    return {"tag": tag, "kept": sum(counts[verdict] for verdict in RETAINED), "decisions": counts.total(),
+            "unknown": sum(counts[verdict] for verdict in UNKNOWN), "contradicted": counts["contradicted"]}
 
 
 def lost_at(item):

@@ -49,7 +49,8 @@ def decision(report):
 
 def reasons(new, compared):
     """Lines on what stands behind a decision besides its rows."""
-    places = [f"{one['compaction']} of {one['conversation_id']} ({one['tokens']:,} tokens)" for one in new["failed"]]
+    places = [f"{context['compaction']} of {context['conversation_id']} ({context['tokens']:,} tokens)"
+              for context in new["failed"]]
     missing, alone = (compared or new)["missing_verdicts"], compared["unpaired"] if compared else {}
     return chosen((places,
                    f"{len(places)} compactions failed, as they left more than the model's window holds, and their "
@@ -142,11 +143,12 @@ def kept(counts):
 def changed_lines(changed):
     """Every item that changed its verdict, most harmful change first, with both contexts' lines."""
     lines = [f"{len(changed)} items changed their verdict (incumbent -> candidate), most harmful change first:"]
-    for one in changed:
-        lines.append(f"  {one['item']} ({', '.join([one['class'], *one['tags']])}) at compaction {one['compaction']}: "
-                     f"{one['incumbent']} -> {one['candidate']}")
+    for item in changed:
+        lines.append(
+            f"  {item['item']} ({', '.join([item['class'], *item['tags']])}) at compaction {item['compaction']}: "
+            f"{item['incumbent']} -> {item['candidate']}")
         for side in ("incumbent", "candidate"):
-            line = one[f"{side}_line"]
+            line = item[f"{side}_line"]
             lines.append(f"      {side}: {'(nothing like it)' if line is None else one_line(line, WIDTH - 20)}")
     return lines
 
