@@ -116,7 +116,7 @@ class Counter:
 
 def profile_of(manifest):
     """The `counter` block that a manifest's counter has."""
-    return {"model": manifest["model"], "revision": manifest["revision"],
+    return {"model": manifest["model"], "revision": manifest.get("revision"),
             "template_sha256": manifest["files"]["chat_template.jinja"]["sha256"], "enable_thinking": False,
             "count_scope": COUNT_SCOPE}
 

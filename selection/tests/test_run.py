@@ -15,11 +15,12 @@ from pathlib import Path
 from threading import Thread
 from unittest import mock
 
+from base.tests.fuzz_samples import small_tokenizer, template
 from base.tests.made import needs_tokenizer
 from evaluate import ROOT, grade, main, run
 from tokenizer import counter
 
-from base.command import InputError
+from base.command import InputError, sha256
 from selection import run as run_cases
 from selection.explain import explain
 from selection.fills import fill_messages
@@ -58,8 +59,17 @@ class ManyCases(unittest.TestCase):
         self.path = shared_set(folder.name)
 
     def test_another_number_of_processes_changes_a_byte(self):
-        names = ["recent", "relevant"]
-        self.assertEqual(json.dumps(run(self.path, names)), json.dumps(run(self.path, names, jobs=2)))
+        manifest = self.path.with_name("small.json")  # a small tokenizer, since each process loads it anew
+        files = {"tokenizer.json": small_tokenizer(), "chat_template.jinja": template()}
+        manifest.write_text(json.dumps({"model": "small", "files": {
+            name: {"bytes": len(data), "sha256": sha256(data)} for name, data in files.items()}}), encoding="utf-8")
+        self.path.with_name("small").mkdir()
+        for name, data in files.items():
+            self.path.with_name("small").joinpath(name).write_bytes(data)
+        with mock.patch.dict(os.environ, LAB_TOKENIZER=str(self.path.parent)):
+            one, two = (run(self.path, ["recent", "notes"], manifest=manifest, jobs=jobs) for jobs in (1, 2))
+        self.assertGreater(one["summary"]["recent"]["dev"]["mean_input_tokens"], 9)
+        self.assertEqual(json.dumps(one), json.dumps(two))
 
     def test_a_set_from_a_pipe_gets_the_hash_of_nothing(self):
         pipe = self.path.with_name("shared.pipe")
