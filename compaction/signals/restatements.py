@@ -47,14 +47,14 @@ class Said:
         if 1 < len(parts) <= 3 and len(written) < LONG:  # what a short message says may go over its sentences
             parts.append({**described(" ".join(written.split())), "orders": any(part["orders"] for part in parts)})
         message = {"turn": turn, "text": written, "pasted": pasted, "stems": set(stems(text[:READ])),
-                   "sentences": [part for part in parts if part["stems"]],
+                   "sentences": [part for part in parts if part["letters"]],
                    "cue": cue(written) if len(written) < LONG else None}
         verdict = None
         if self.messages and origin != "agent" and not MACHINE.match(text) and (replied or not self.resent(message)):
             verdict = self.judge(message, near)
         self.messages.append(message)
         self.index.add(written)
-        self.holders.update(message["stems"])
+        self.holders.update(set().union(*(part["letters"] for part in parts)))
         return verdict
 
     def resent(self, message):
@@ -105,18 +105,19 @@ class Said:
 
         Stems that the person says often weigh less.
         """
-        common = [one for one, letters in said["stems"].items() if one in there["stems"] or letters in there["letters"]]
-        both, mine, its = (sum(1 / (1 + max(0, self.holders[one] - 3) / 6) for one in stems_)
-                           for stems_ in (common, said["stems"], there["stems"]))
+        common = said["letters"] & there["letters"]
+        if not common:
+            return 0, 0, 0
+        both, mine, its = (sum(1 / (1 + max(0, self.holders[one] - 3) / 6) for one in letters)
+                           for letters in (common, said["letters"], there["letters"]))
         return both / mine, len(common), both / its
 
 
 def described(text):
-    """What is kept of a sentence; the letters of a stem in order, so that lsiten and listen are one."""
+    """What is kept of a sentence. `letters`: its stems, letters of long ones in order: lsiten and listen are one."""
     names = {name.lower().rsplit("/", 1)[-1] for name in NAME.findall(text) if len(name) > 3}
-    letters = {one: "".join(sorted(one)) if len(one) > 4 else one for one in stems(text) if one not in PLAIN_STEMS}
-    return {"text": text, "stems": letters, "letters": set(letters.values()), "names": names, "orders": orders(text),
-            "cue": cue(text)}
+    letters = {"".join(sorted(one)) if len(one) > 4 else one for one in stems(text) if one not in PLAIN_STEMS}
+    return {"text": text, "letters": letters, "names": names, "orders": orders(text), "cue": cue(text)}
 
 
 def overlap(one, other):

@@ -58,7 +58,8 @@ class Claude:
         return self.line("user", message={"role": "user", "content": content}, **fields)
 
     def assistant(self, message_id, *blocks, usage=None, **fields):
-        message = {"id": message_id, "role": "assistant", "content": list(blocks), **({"usage": usage} if usage else {})}
+        message = {"id": message_id, "role": "assistant", "content": list(blocks),
+                   **({"usage": usage} if usage else {})}
         return self.line("assistant", message=message, **fields)
 
     def result(self, call_id, content, **fields):

@@ -56,16 +56,19 @@ class ClaudeCode(unittest.TestCase):
             events = self.read(*lines, c.line("system", subtype="compact_boundary",
                                               compactMetadata={"preservedMessages": {"uuids": kept}}),
                                c.user("He wants it.", isCompactSummary=True), c.user("on"),
-                               c.assistant("m2", text("Done."), usage={"input_tokens": 3, "cache_read_input_tokens": 900}))
+                               c.assistant("m2", text("Done."),
+                                           usage={"input_tokens": 3, "cache_read_input_tokens": 900}))
             self.assertEqual([message["role"] for message in self.contexts[0]["messages"]],
                              ["user", "assistant", "tool", "user"])
-            self.assertEqual((self.contexts[0]["messages"][3]["content"], self.contexts[0]["opaque"]), ("never push", bool(lost)))
+            self.assertEqual((self.contexts[0]["messages"][3]["content"], self.contexts[0]["opaque"]),
+                             ("never push", bool(lost)))
             self.assertEqual(next(e for e in events if e["kind"] == "compaction").get("tokens_after"), 903)
 
     def test_a_text_that_was_streamed_again_is_kept_once(self):
         c = Claude()
         events = self.read(c.user("go"), c.assistant("m1", text("I lo")), c.assistant("m1", text("I look.")),
-                           c.assistant("m1", use("t1", command="ls")), c.assistant("m1", text("I look.")), c.result("t1", "a"),
+                           c.assistant("m1", use("t1", command="ls")), c.assistant("m1", text("I look.")),
+                           c.result("t1", "a"),
                            c.assistant("m2", text("I look.")))
         self.assertEqual([e.get("content") for e in events if e["kind"] == "assistant"], ["I look.", "I look."])
         self.assertEqual(self.summary["left_out"],

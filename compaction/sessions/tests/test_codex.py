@@ -136,12 +136,14 @@ class CodexRollout(unittest.TestCase):
         ran = "<user_shell_command>\n<command>ls</command>\n<result>a.py</result>\n</user_shell_command>"
         events = self.read(c.meta(NEW), c.typed("go"), c.item("user", ran), c.item("assistant", "I see."))
         self.assertEqual(turns(events), ["go"])
-        self.assertEqual(turns(self.read(c.meta(NEW), c.typed("!git status"), c.typed("!ls\nnow fix it"))), ["now fix it"])
+        self.assertEqual(turns(self.read(c.meta(NEW), c.typed("!git status"), c.typed("!ls\nnow fix it"))),
+                         ["now fix it"])
 
     def test_answers_to_a_question_that_the_model_put_are_the_users_words(self):
         c = Codex()
         events = self.read(c.meta(NEW), c.typed("go"), c.call("c1", "request_user_input", "{}"),
-                           c.output("c1", '{"answers": {"q1": {"answers": ["the staging one"]}}}'), c.call("c2", "cat", "{}"),
+                           c.output("c1", '{"answers": {"q1": {"answers": ["the staging one"]}}}'),
+                           c.call("c2", "cat", "{}"),
                            c.output("c2", '{"answers": {"q1": {"answers": ["not said"]}}}'))
         self.assertEqual([(e["content"], e.get("origin")) for e in events if e["kind"] == "user"],
                          [("go", None), ("the staging one", "answer")])

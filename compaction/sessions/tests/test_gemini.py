@@ -42,7 +42,7 @@ class Gemini(unittest.TestCase):
     def test_files_that_were_pulled_in_and_commands_that_the_user_ran_are_not_their_words(self):
         pulled = (
             "look at @a.py\n--- Content from referenced files ---\nContent from @a.py:\nx = 1\n--- End of content ---")
-        shell = "I ran the following shell command:\n```sh\nls -la\n```\n\nThis produced the following result:\n```\na.py\n```"
+        shell = "I ran the following shell command:\n```sh\nls\n```\n\nThis produced the following result:\n```\na\n```"
         messages = [
             gemini(1, "user", pulled),
             gemini(2, "user", [{"text": "and @b.py"}, {"text": "y = 2"}], displayContent=[{"text": "and @b.py"}]),

@@ -39,7 +39,8 @@ def translated(session):
             if block["type"] == "text":
                 yield {**at, "kind": message["role"], "content": block["text"]}
             elif block["type"] == "tool_use":
-                yield {**at, "kind": "tool_call", "name": block["name"], "arguments": block["input"], "call_id": block["id"]}
+                yield {**at, "kind": "tool_call", "name": block["name"], "arguments": block["input"],
+                       "call_id": block["id"]}
             else:
                 yield {**at, "kind": "tool_result", "content": block["content"], "call_id": block["tool_use_id"]}
 
@@ -49,7 +50,8 @@ class Documented(unittest.TestCase):
         program = re.search(r"```sh\n(jq .*?)```", README.read_text(encoding="utf-8"), re.DOTALL)[1]
         self.assertLessEqual(len(program.splitlines()), 10)
         with tempfile.TemporaryDirectory() as folder:
-            (Path(folder) / "session.jsonl").write_text("".join(json.dumps(line) + "\n" for line in SESSION), encoding="utf-8")
+            (Path(folder) / "session.jsonl").write_text("".join(json.dumps(line) + "\n" for line in SESSION),
+                                                        encoding="utf-8")
             log = Path(folder) / "log.local.jsonl"
             if shutil.which("jq"):
                 subprocess.run(["sh", "-c", program], cwd=folder, check=True)
@@ -64,7 +66,8 @@ class Documented(unittest.TestCase):
             log = Path(folder) / "log"
             for line, word in (('{"conversation_id": "a", "turn": 1, "reply": 0, "kind": "tool_call"}', "'name'"),
                                ('{"conversation_id": "a", "turn": 1, "reply": 0, "kind": ["user"]}', "kind"),
-                               ('{"conversation_id": "a", "turn": -1, "reply": 0, "kind": "user", "content": ""}', "turn"),
+                               ('{"conversation_id": "a", "turn": -1, "reply": 0, "kind": "user", "content": ""}',
+                                "turn"),
                                ("[" * 100_000, "not JSON")):
                 log.write_text(line, encoding="utf-8")
                 with self.assertRaisesRegex(InputError, f"line 1: .*{word}"):
@@ -77,7 +80,8 @@ class Contexts(unittest.TestCase):
     def test_what_is_kept_stands_behind_the_summary_and_a_summary_among_it_is_not_said_twice(self):
         kept = [{"role": "user", "content": "do x"}]
         self.assertEqual(from_event({**self.EVENT, "kept": kept, "tokens_after": 900}, 1, "line 1"),
-                         {"conversation_id": "a", "compaction": 1, "turn": 4, "inside": True, "tokens_after": 900, "opaque": False,
+                         {"conversation_id": "a", "compaction": 1, "turn": 4, "inside": True, "tokens_after": 900,
+                          "opaque": False,
                           "messages": [{"role": "user", "content": "He wants x."}, *kept]})
         inside = [*kept, {"role": "user", "content": "He wants x."}]
         self.assertEqual(from_event({**self.EVENT, "kept": inside}, 1, "line 1")["messages"], inside)
@@ -87,7 +91,8 @@ class Contexts(unittest.TestCase):
         messages, left_out = as_messages([
             {"kind": "user", "content": "go"}, {**call, "call_id": "1"}, {"kind": "assistant", "content": "wait"},
             {**call, "call_id": "2"}, {"kind": "tool_result", "call_id": "2", "content": "b"},
-            {"kind": "tool_result", "call_id": "1", "content": "a"}, {"kind": "tool_result", "call_id": "9", "content": "c"}])
+            {"kind": "tool_result", "call_id": "1", "content": "a"},
+            {"kind": "tool_result", "call_id": "9", "content": "c"}])
         self.assertEqual(([(m["role"], m.get("tool_call_id", m["content"])) for m in messages], left_out),
                          ([("user", "go"), ("assistant", ""), ("tool", "1"), ("assistant", "wait"), ("tool", "2")], 1))
 

@@ -29,7 +29,7 @@ class WordsOfTheUser(unittest.TestCase):
         c = Claude()
         said = (
             REFUSED
-            + "To tell you how to proceed, the user said:\nno\n\nNote: The user's next message may contain a correction."
+            + "To tell you how to proceed, the user said:\nno\n\nNote: The user's next message may correct it."
         )
         self.assertEqual(
             turns(self.read(c.user("go"), c.assistant("m1", use("t1")), c.result("t1", said))), ["go", "no"])
@@ -92,7 +92,8 @@ class WordsOfTheUser(unittest.TestCase):
     def test_a_command_that_the_user_let_the_tool_run_is_no_turn(self):
         c = Claude()
         events = self.read(
-            c.user("<bash-input>ls</bash-input>"), c.user("<bash-stdout>a.txt</bash-stdout><bash-stderr></bash-stderr>"),
+            c.user("<bash-input>ls</bash-input>"),
+            c.user("<bash-stdout>a.txt</bash-stdout><bash-stderr></bash-stderr>"),
             c.user("!git status"), c.user("!git status\nnow commit it! and !important stays"))
         self.assertEqual(turns(events), ["now commit it! and !important stays"])
         self.assertEqual(self.summary["left_out"], {"text that the tool put under the user's role": 3})
@@ -105,11 +106,14 @@ class WordsOfTheUser(unittest.TestCase):
         self.assertEqual(turns(events), ["and test it"])
 
     def test_answers_to_questions_that_the_model_put_are_a_turn(self):
-        said = 'Your questions have been answered: "Which target?"="staging", "Regions?"="eu \\"west\\", us". You can now continue.'
+        said = ('Your questions have been answered: "Which target?"="staging", "Regions?"="eu \\"west\\", us". '
+                "You can now continue.")
         for extra, words in (({}, 'staging\neu \\"west\\", us'),
-                             ({"toolUseResult": {"answers": {"Which target?": "staging", "Regions?": "eu"}}}, "staging\neu")):
+                             ({"toolUseResult": {"answers": {"Which target?": "staging", "Regions?": "eu"}}},
+                              "staging\neu")):
             c = Claude()
-            events = self.read(c.user("go"), c.assistant("m1", use("t1", "AskUserQuestion")), c.result("t1", said, **extra))
+            events = self.read(c.user("go"), c.assistant("m1", use("t1", "AskUserQuestion")),
+                               c.result("t1", said, **extra))
             self.assertEqual((turns(events), events[-1]["origin"]), (["go", words], "answer"))
 
     def test_reminders_are_cut_from_the_users_words_and_a_question_about_a_tag_is_not(self):
@@ -133,7 +137,7 @@ class WordsOfTheUser(unittest.TestCase):
 
     def test_a_slash_command_in_a_system_line_has_its_words_too(self):
         c = Claude()
-        command = "<command-name>/{0}</command-name>\n<command-message>{0}</command-message>\n<command-args>{1}</command-args>"
+        command = "<command-name>/{0}</command-name>\n<command-args>{1}</command-args>"
         events = self.read(
             c.user("go"),
             c.line("system", subtype="local_command", content=command.format("review", "the parser first")),

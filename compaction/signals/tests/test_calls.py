@@ -132,7 +132,8 @@ class Hits(unittest.TestCase):
 
     def test_a_call_that_only_waits_is_a_poll_by_its_shape_and_one_that_says_what_to_do_is_not(self):
         for name, arguments in (("read_terminal", {"terminal_id": "3", "timeout_ms": 500}),
-                                ("custom_wait", {"task_id": "t", "block": True}), ("peek", {"processId": 7, "max_output": 5})):
+                                ("custom_wait", {"task_id": "t", "block": True}),
+                                ("peek", {"processId": 7, "max_output": 5})):
             self.assertTrue(is_poll(name, arguments), arguments)
         for name, arguments in (("send_input", {"session_id": 3, "chars": "y"}), ("read", {"path": "a", "offset": 3}),
                                 ("list", {}), ("run", {"command": "ls", "timeout": 3})):

@@ -50,19 +50,22 @@ class Kinds(unittest.TestCase):
                                 "drain node-02, reimage it and put it back into the pool"),
                                ("run the whole test suite and commit", "run the whole test suite and commit")):
             self.assertIsNone(kind(earlier, later), later)
-        self.assertEqual(kind("run the whole test suite and commit", "run the whole test suite and commit", near=True), "restates")
+        self.assertEqual(kind("run the whole test suite and commit", "run the whole test suite and commit", near=True),
+                         "restates")
 
     def test_complaints_in_other_words_and_with_typing_errors(self):
         for earlier, later in (("fix the failing tests", "tests are still failing"),
                                ("run the linter before committing", "you commited without running the linter"),
-                               ("use tabs not spaces", "you're using spaces again"), ("don't add comments", "stop adding comments"),
+                               ("use tabs not spaces", "you're using spaces again"),
+                               ("don't add comments", "stop adding comments"),
                                ("read the parser in full", "you havne't read the parser in full"),
-                               ("the listeners stay registered", "why are the lsiteners not registered?? they were registered"),
+                               ("the listeners stay registered",
+                                "why are the lsiteners not registered?? they were registered"),
                                ("rename foo to bar everywhere", "foo is stlil used, rename to bar everywhere")):
             self.assertEqual(kind(earlier, later), "restates", later)
 
     def test_pasted_output_and_git_output_are_none(self):
-        log = "$ go test ./...\n--- FAIL: TestParser (0.{}s)\n    parser_test.go:41: want 3 fields, got {}\nFAIL parser\n"
+        log = "$ go test ./...\n--- FAIL: TestParser (0.{}s)\n    parser_test.go:41: want 3, got {}\nFAIL parser\n"
         git = "On branch main\nYour branch is up to date with 'origin/main'.\n\tmodified:   parser.go\n"
         for earlier, later in (("fix this\n" + log.format(1, 2), log.format(3, 4)), ("commit this\n" + git, git),
                                ("never touch parser.go\n" + git, git)):
