@@ -20,6 +20,7 @@ from base.lines import stream
 from base.shapes import Only, misfit
 from base.turns import message_problem
 from compaction.fixtures.form import positive
+from compaction.growth import counted
 
 LINE = Only({"conversation_id": str, "compaction": positive, "messages?": list, "turn?": positive, "inside?": bool,
              "opaque?": bool, "tokens_after?": positive})
@@ -90,10 +91,7 @@ def placed_context(line, place, is_last, fixture, count):
     turn = line.get("turn") or ending_turn(messages, fixture["history"]) or (fixture["turns"] + 1 if is_last else None)
     tokens = line.get("tokens_after")
     if tokens is None and not (inside or opaque):
-        try:
-            tokens = count(messages)
-        except InputError as error:
-            raise InputError(f"{place}: {error}") from None
+        tokens = counted(messages, count, place)
     return turn and {"conversation_id": line["conversation_id"], "compaction": line["compaction"], "turn": turn,
                      "inside": inside, "messages": messages, "tokens": tokens, "opaque": opaque}
 

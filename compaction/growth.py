@@ -37,7 +37,7 @@ def grow(fixture, compactor, budget, count, keep_share=KEEP_SHARE):
             place = f"{fixture['conversation_id']}: compaction {len(contexts) + 1} (turn {number})"
             left = call_own(compactor, f"{place}: the compactor", copy.deepcopy(grown), dict(smaller), count)
             grown = with_current(check_messages(left, place), current)
-            tokens = count(grown)
+            tokens = counted(grown, count, place)
             failed = tokens > budget["context_limit"]
             contexts.append(
                 {"conversation_id": fixture["conversation_id"], "compaction": len(contexts) + 1, "turn": number,
@@ -46,6 +46,14 @@ def grow(fixture, compactor, budget, count, keep_share=KEEP_SHARE):
                 break
         context = [*grown, *rest]
     return contexts
+
+
+def counted(messages, count, place):
+    """Tokens of a context; InputError that names its place where the model's template refuses it."""
+    try:
+        return count(messages)
+    except InputError as error:
+        raise InputError(f"{place}: {error}") from None
 
 
 def smaller_budget(budget, keep_share):

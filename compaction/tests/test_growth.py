@@ -69,6 +69,16 @@ class Growth(unittest.TestCase):
             with self.subTest(wrong=wrong), self.assertRaisesRegex(ValueError, "small: compaction 1 .turn"):
                 grown(lambda history, budget, count: wrong)
 
+    def test_a_context_that_the_template_refuses_is_not_placed(self):
+        def count(messages):
+            if messages[0]["role"] == "assistant":
+                raise InputError("the template refuses it")
+            return count_words(messages)
+
+        with self.assertRaisesRegex(InputError, "^small: compaction 1 .turn [0-9]+.: the template refuses it"):
+            grow(
+                small_fixture(), lambda history, *_: [{"role": "assistant", "content": "x"}, history[-1]], SMALL, count)
+
     def test_what_a_compactor_raises_keeps_its_traceback_and_says_where(self):
         def broken(history, budget, count):
             return history[99]
