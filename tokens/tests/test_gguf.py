@@ -19,121 +19,22 @@ SMALL = {
     "tokenizer.ggml.token_type": [3, 2, 1, 1, 1, 1, 1, 1, 4],
     "tokenizer.ggml.merges": ["\u2581 \u00e9", "\n \n"],
 }
-EXPECTED = """{
-  "version": "1.0",
-  "truncation": null,
-  "padding": null,
-  "added_tokens": [
-    {
-      "id": 0,
-      "content": "<pad>",
-      "single_word": false,
-      "lstrip": false,
-      "rstrip": false,
-      "normalized": false,
-      "special": true
-    },
-    {
-      "id": 8,
-      "content": "<|turn>",
-      "single_word": false,
-      "lstrip": false,
-      "rstrip": false,
-      "normalized": false,
-      "special": true
-    }
-  ],
-  "normalizer": {
-    "type": "Replace",
-    "pattern": {
-      "String": " "
-    },
-    "content": "\u2581"
-  },
-  "pre_tokenizer": {
-    "type": "Split",
-    "pattern": {
-      "String": " "
-    },
-    "behavior": "MergedWithPrevious",
-    "invert": false
-  },
-  "post_processor": {
-    "type": "TemplateProcessing",
-    "single": [
-      {
-        "Sequence": {
-          "id": "A",
-          "type_id": 0
-        }
-      }
-    ],
-    "pair": [
-      {
-        "Sequence": {
-          "id": "A",
-          "type_id": 0
-        }
-      },
-      {
-        "Sequence": {
-          "id": "B",
-          "type_id": 1
-        }
-      }
-    ],
-    "special_tokens": {}
-  },
-  "decoder": {
-    "type": "Sequence",
-    "decoders": [
-      {
-        "type": "Replace",
-        "pattern": {
-          "String": "\u2581"
-        },
-        "content": " "
-      },
-      {
-        "type": "ByteFallback"
-      },
-      {
-        "type": "Fuse"
-      }
-    ]
-  },
-  "model": {
-    "type": "BPE",
-    "dropout": null,
-    "unk_token": "<unk>",
-    "continuing_subword_prefix": null,
-    "end_of_word_suffix": null,
-    "fuse_unk": true,
-    "byte_fallback": true,
-    "ignore_merges": false,
-    "vocab": {
-      "<pad>": 0,
-      "<unk>": 1,
-      "a\\"\\\\": 2,
-      "\u2581": 3,
-      "\u00e9": 4,
-      "\u2581\u00e9": 5,
-      "\\n": 6,
-      "\\n\\n": 7,
-      "<|turn>": 8
-    },
-    "merges": [
-      [
-        "\u2581",
-        "\u00e9"
-      ],
-      [
-        "\\n",
-        "\\n"
-      ]
-    ]
-  }
-}"""
+SEQUENCES = [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}]
+FLAGS = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
+EXPECTED = json.dumps({
+    "version": "1.0", "truncation": None, "padding": None,
+    "added_tokens": [{"id": 0, "content": "<pad>", **FLAGS}, {"id": 8, "content": "<|turn>", **FLAGS}],
+    "normalizer": {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"},
+    "pre_tokenizer": {"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious", "invert": False},
+    "post_processor": {"type": "TemplateProcessing", "single": SEQUENCES[:1], "pair": SEQUENCES, "special_tokens": {}},
+    "decoder": {"type": "Sequence", "decoders": [
+        {"type": "Replace", "pattern": {"String": "\u2581"}, "content": " "}, {"type": "ByteFallback"}, {"type": "Fuse"}]},
+    "model": {
+        "type": "BPE", "dropout": None, "unk_token": "<unk>", "continuing_subword_prefix": None,
+        "end_of_word_suffix": None, "fuse_unk": True, "byte_fallback": True, "ignore_merges": False,
+        "vocab": {"<pad>": 0, "<unk>": 1, 'a"\\': 2, "\u2581": 3, "\u00e9": 4, "\u2581\u00e9": 5, "\n": 6, "\n\n": 7,
+                  "<|turn>": 8},
+        "merges": [["\u2581", "\u00e9"], ["\n", "\n"]]}}, indent=2, ensure_ascii=False)
 
 
 def text(value):

@@ -17,7 +17,7 @@ from tokens import sources
 from tokens.pin import pin
 from tokens.sources import Hub, SourceError
 from tokens.tests.test_index import Packages, package, reply, source_archive, wheel
-from tokens.tests.test_prepare import CONTENTS, ROOT, manifest_of, quiet
+from tokens.tests.test_prepare import CONTENTS, ROOT, Folder, manifest_of, quiet
 
 COMMIT = "0" * 40
 REPO = f"/stand/in/resolve/{COMMIT}/"
@@ -40,12 +40,20 @@ def hub_pages(files, card=None, commit=COMMIT):
 
 
 class Command(Packages):
-    """The whole command, in a process of its own, against stand-ins for hub and index."""
+    """The command against stand-ins for hub and index: whole in a process of its own, or a hub asked in this one."""
 
     def setUp(self):
         super().setUp()
         self.path = self.here / "m.json"
         self.base, self.target = self.target, self.target / "m"
+
+    def hub(self, pages):
+        """A hub of these pages as this process asks it."""
+        url = self.serve(pages).url
+        self.enterContext(mock.patch("huggingface_hub.constants.ENDPOINT", url))
+        self.enterContext(mock.patch("huggingface_hub.constants.HUGGINGFACE_CO_URL_TEMPLATE",
+                                     url + "/{repo_id}/resolve/{revision}/{filename}"))
+        return Hub("stand/in", COMMIT, manifest_of(CONTENTS)["files"])
 
     def environment(self, hub="http://127.0.0.1:9", index="http://127.0.0.1:9", **more):
         used = ("PIP_", "HF_", "LAB_")
@@ -103,7 +111,6 @@ class WholeRuns(Command):
         self.assertPrepared()
 
     def test_every_wrong_answer_of_a_hub_is_refused_in_one_line(self):
-        self.write_manifest()
         path = REPO + "tokenizer.json"
         cases = [({path: (200, "text/html", b"<h1>Sign in</h1>")}, "has 16 bytes instead of the pinned 13,000"),
                  ({path: (200, "application/json", b"x" * len(TOKENIZER))}, "has other bytes"),
@@ -112,9 +119,8 @@ class WholeRuns(Command):
                  ({path: (503, "text/html", b"")}, "HTTP 503"), ({}, "HTTP 404")]
         for pages, reason in cases:
             with self.subTest(reason):
-                done = self.run_prepare(hub=self.serve(pages).url)
-                self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1), done.stderr)
-                self.assertRegex(done.stderr, f"Hugging Face hub: .*{reason}")
+                line = Folder.refused(self, {"Hugging Face hub": self.hub(pages).fetch})
+                self.assertRegex(line, f"Hugging Face hub: .*{reason}")
                 self.assertEqual([name for name in os.listdir(self.target) if name != ".lock"], [])
 
     def test_an_offline_setting_of_the_hub_is_respected(self):
@@ -161,16 +167,7 @@ class WholeRuns(Command):
             self.assertEqual(done.returncode, 2)
 
 
-class Patience(Packages):
-    """What a hub that does not answer may cost, asked in this process."""
-
-    def hub(self, pages):
-        address = self.serve(pages).url + "/{repo_id}/resolve/{revision}/{filename}"
-        patch = mock.patch("huggingface_hub.constants.HUGGINGFACE_CO_URL_TEMPLATE", address)
-        patch.start()
-        self.addCleanup(patch.stop)
-        return Hub("stand/in", COMMIT)
-
+class Patience(Command):
     def test_a_download_that_is_cut_short_is_a_shorter_file_or_tried_for_ever(self):
         def cut(handler):
             reply(handler, 200, "application/json", TOKENIZER[:99], length=len(TOKENIZER))
@@ -242,17 +239,16 @@ class Pinning(Command):
             with self.subTest(kind):
                 pages = hub_pages(CONTENTS)
                 pages[REPO + name] = (200, "text/html", b"?" * len(CONTENTS[name]))
-                done = self.run_prepare("--model", "stand/in", "--revision", COMMIT, hub=self.serve(pages).url)
-                self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1), done.stderr)
-                self.assertRegex(done.stderr, f"{name} came with other bytes .* nothing was pinned")
+                self.hub(pages)
+                with self.assertRaisesRegex(InputError, f"{name} came with other bytes .* nothing was pinned"):
+                    prepare.pin_model("stand/in", COMMIT, self.path, None)
                 self.assertFalse(self.path.exists())
 
     def test_a_hub_that_has_another_commit_or_no_such_model_is_one_line(self):
         pages = hub_pages(CONTENTS, commit="1" * 40)
         for served, reason in ((pages, "gives commit 1111"), ({}, r"no stand/in at 0+ \(HTTP 404\)")):
-            done = self.run_prepare("--model", "stand/in", "--revision", COMMIT, hub=self.serve(served).url)
-            self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1), done.stderr)
-            self.assertRegex(done.stderr, reason)
+            self.hub(served)
+            self.assertRaisesRegex(InputError, reason, pin, "stand/in", COMMIT)
 
     def test_an_existing_manifest_is_never_overwritten_by_another_pin(self):
         place = self.give(tokenizer__json=TOKENIZER, chat_template__jinja=b"plain")

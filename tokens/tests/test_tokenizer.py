@@ -129,7 +129,7 @@ class Sums(unittest.TestCase):
             with self.subTest(name):
                 count = Counter(small_tokenizer(), template, MANIFEST)
                 self.assertEqual(count.way, way)
-                for messages in requests_of(2, texts, 40):
+                for messages in requests_of(2, texts, 30):
                     try:
                         whole = count.full(messages)
                     except CountError:
@@ -189,7 +189,7 @@ class Sums(unittest.TestCase):
         for name, template in ACTS_ON_TEXT.items():
             with self.subTest(name):
                 count = Counter(small_tokenizer(), template, MANIFEST)
-                for messages in requests_of(4, texts, 200):
+                for messages in requests_of(4, texts, 60):
                     self.assertEqual(count(messages), count.full(messages), messages)
                 self.assertTrue(count.sums)
                 self.assertNotIn(None, count.part([[{"role": "user", "content": "plain"}]]))
@@ -298,7 +298,7 @@ class PinnedModel(unittest.TestCase):
         count = counter()
         self.assertEqual((count.way, count.sums), ("sum", True))
         with mock.patch.object(count, "full", wraps=count.full) as full:
-            totals = [(messages, count(messages)) for messages in requests_of(7, random_texts(7, 400), 2000)]
+            totals = [(messages, count(messages)) for messages in requests_of(7, random_texts(7, 400), 600)]
             hostile = [messages for messages, _ in totals if count.control_token(messages[-1]["content"])]
             self.assertEqual(full.call_count, len(hostile))
         for messages, total in totals:
@@ -313,7 +313,7 @@ class PinnedModel(unittest.TestCase):
                  "name": "ls", "description": "list",
                  "parameters": {"type": "object", "properties": {"path": {"type": "string", "description": "where"}},
                                 "required": ["path"]}}}]
-        for _ in range(200):
+        for _ in range(80):
             messages = []
             for _ in range(rng.choice((1, 3, 6))):
                 messages.append({"role": "user", "content": rng.choice(texts)})
