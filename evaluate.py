@@ -48,7 +48,7 @@ def in_request(fact, case, selected):
     if isinstance(fact, dict):
         return turn_fact_sent(fact, case, selected)
     contents = [message.get("content") or "" for message in selected["messages"]]
-    notes = contents[-1].removesuffix(case["current"])  # they stand before the question
+    notes = "".join(contents[-1:]).removesuffix(case["current"])  # they stand before the question
     return any(fact in content for content in contents) or strategies.escape(fact) in notes
 
 

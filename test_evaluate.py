@@ -155,7 +155,8 @@ class Grader(unittest.TestCase):
             self.assertEqual(grade(case, self.request(content))["required_found"], 1)
 
     def test_a_fact_is_found_across_two_messages(self):
-        self.assertEqual(grade(case_of(required=["one two"]), self.request("one", " two"))["required_found"], 0)
+        for contents in (["one", " two"], []):
+            self.assertEqual(grade(case_of(required=["one two"]), self.request(*contents))["required_found"], 0)
 
     def test_a_fact_of_a_turn_is_found_by_its_words_alone(self):  # selection/tests/test_facts.py has the whole rule
         case = case_of(("yes", "no"), ("yes", "no"), required=[{"turn": "t1", "text": "yes"}])
