@@ -38,19 +38,20 @@ def history_problem(history, place="history", own_calls=False):
         return f"{place} is no list"
     ids, calls = set(), set() if own_calls else None
     for number, turn in enumerate(history, 1):
-        problem = turn_problem(turn, f"{place}, turn {number}", calls)
-        if problem is None and turn.get("id") in ids:
-            problem = f"{place}, turn {number}: the id {turn['id']!r} stands twice"
-        if problem:
+        if problem := turn_problem(turn, f"{place}, turn {number}", calls):
             return problem
+        if turn.get("id") in ids:
+            return f"{place}, turn {number}: the id {turn['id']!r} stands twice"
         ids |= {turn["id"]} if "id" in turn else set()
     return None
 
 
 def turn_problem(turn, place="turn", calls=None):
     """What is wrong with a turn, or None. `calls`: the call ids of the history so far; the turn's are added."""
-    problem, answerable = misfit(turn, TURN, place), []
-    for number, message in enumerate(turn.get("messages", []) if problem is None else [], 1):
+    if problem := misfit(turn, TURN, place):
+        return problem
+    answerable = []
+    for number, message in enumerate(turn.get("messages", []), 1):
         where = f"{place}, message {number}"
         if problem := message_problem(message, where, ("assistant", "tool")):
             return problem
@@ -66,7 +67,7 @@ def turn_problem(turn, place="turn", calls=None):
             if twice:
                 return f"{where}: the call id {twice[0]!r} stands twice in the conversation"
             calls.update(answerable)
-    return problem
+    return None
 
 
 def message_problem(message, place="message", roles=tuple(MESSAGES)):
@@ -149,19 +150,21 @@ def between(group):
     An assistant text that follows an assistant text is joined to it by an empty line: the template would run the two
     together. A result has to answer a call of the message before it, and every call has to have its result.
     """
-    messages, unanswered = [], {}
+    messages, unanswered = [], []
     for message in group[1:]:
         if message["role"] == "tool":
-            unanswered.pop(str(message.get("tool_call_id")), None)
-            messages.append({"role": "tool", "tool_call_id": message.get("tool_call_id"), "content": text_of(message)})
+            name = message.get("tool_call_id")
+            if name in unanswered:  # else turn_problem tells it
+                unanswered.remove(name)
+            messages.append({"role": "tool", "tool_call_id": name, "content": text_of(message)})
             continue
         text, calls = text_of(message), calls_of(message)
-        unanswered.update({call["id"]: True for call in calls})
+        unanswered += [call["id"] for call in calls]
         if messages and messages[-1]["role"] == "assistant" and "tool_calls" not in messages[-1]:
             text = "\n\n".join(part for part in (messages.pop()["content"], text) if part)
         messages.append({"role": "assistant", "content": text, **({"tool_calls": calls} if calls else {})})
     if unanswered:
-        raise MessageError(f"the tool call {next(iter(unanswered))!r} has no result in its turn")
+        raise MessageError(f"the tool call {unanswered[0]!r} has no result in its turn")
     return messages
 
 

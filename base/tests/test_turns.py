@@ -4,7 +4,7 @@ import unittest
 
 from workbench.tests.made import CHAT
 
-from base.turns import turn_of
+from base.turns import MessageError, turn_of
 
 
 class Turns(unittest.TestCase):
@@ -14,3 +14,8 @@ class Turns(unittest.TestCase):
         self.assertEqual(turn["assistant"], "The disk is full.")
         first, *_ = turn_of([CHAT[1], {"role": "assistant", "content": "I look."}, *CHAT[2:5]])["messages"]
         self.assertEqual((first["content"], len(first["tool_calls"])), ("I look.", 1))
+
+    def test_a_call_without_its_result_passes_behind_another_of_its_id(self):
+        twice = {**CHAT[2], "tool_calls": CHAT[2]["tool_calls"] * 2}
+        self.assertRaisesRegex(MessageError, "'c1' has no result", turn_of, [CHAT[1], twice, *CHAT[3:5]])
+        self.assertEqual(len(turn_of([CHAT[1], twice, CHAT[3], *CHAT[3:5]])["messages"]), 3)

@@ -184,8 +184,8 @@ class Loader(unittest.TestCase):
                 (b"\xff\xfe[]", "not UTF-8"),
                 (b"", "not JSON"),
                 (text.replace('"id": "one"', '"id": "one", "id": "two"').encode(), "'id' stands twice"),
-                (text.replace("100", "NaN").encode(), "NaN is no JSON number"),
-                (text.replace("100", "1e999").encode(), "too large"),
+                (text.replace("100", "NaN").encode(), "NaN is no finite number"),
+                (text.replace("100", "1e999").encode(), "no finite number"),
                 (text.replace("100", "1" * 5000).encode(), "not JSON: Exceeds"),
                 (b"[" * 100000, "nested too deep"),
             ):
