@@ -139,9 +139,14 @@ def read_conversation(name, messages, every, losses):
         except MessageError as error:
             lose("question left out", f"turn {number + 1}: {error}")
             continue
-        reply = reply_of([messages[place] for place in groups[number] if place not in aside | unknown])
+        try:
+            said = [text_of(messages[place]).strip() for place in groups[number][1:]
+                    if place not in aside | unknown and messages[place]["role"] == "assistant"]
+        except MessageError:
+            said = []
+        reply = [{"reply": text} for text in said if text and misfit(text, str) is None][-1:]  # what was said last
         cases.append({"id": history, "kind": "chat log", "history": history, "required": [], "stale": [],
-                      "instructions": instructions, "current": current, **({"reply": reply} if reply else {})})
+                      "instructions": instructions, "current": current, **(reply[0] if reply else {})})
         histories[history] = before
     if not cases:
         lose("conversation left out", "no user message but the first that asks something and has a history")
@@ -158,12 +163,3 @@ def asks(message):
     except MessageError:
         return True
     return bool(said) and not (said & THANKS and said <= THANKS | BESIDE)
-
-
-def reply_of(group):
-    """What the assistant said last in a group, or "" where that cannot be read or written."""
-    try:
-        said = [text_of(message).strip() for message in group[1:] if message["role"] == "assistant"]
-    except MessageError:
-        return ""
-    return ([""] + [text for text in said if text and misfit(text, str) is None])[-1]

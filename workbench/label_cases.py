@@ -134,7 +134,10 @@ def label(case, history, chosen, ask, say, keep_marks):
         if kind == "next":
             say("no required fact yet; n leaves the case out")
         elif kind == "turn":
-            say(turn_lines(next(turn for turn in history if turn["id"] == value)))
+            for message in turn_messages(next(turn for turn in history if turn["id"] == value)):
+                calls = [json.dumps(call, ensure_ascii=False) for call in message.get("tool_calls", ())]
+                first, *rest = map(one_line, [*message["content"].split("\n"), *calls])
+                say("\n      ".join([f"  {one_line(message['role'])}: {first}", *rest]))
         elif kind == "search":
             with_words = candidates(known, value, fill=False)
             if not with_words:
@@ -161,16 +164,6 @@ def marked(chosen):
     marks = [(field, f"turn {fact['turn']}: {fact['text'][:LONG]}") for field in chosen for fact in chosen[field]]
     return "\n".join(columns([(f"  mark {number}", *mark) for number, mark in enumerate(marks, 1)])
                      or ["  nothing is marked"])
-
-
-def turn_lines(turn):
-    """A whole turn as text, line by line, tool calls included."""
-    lines = []
-    for message in turn_messages(turn):
-        calls = [json.dumps(call, ensure_ascii=False) for call in message.get("tool_calls", ())]
-        starts = [f"  {one_line(message['role'])}:"] + ["     "] * (message["content"].count("\n") + len(calls))
-        lines += map("{} {}".format, starts, map(one_line, [*message["content"].split("\n"), *calls]))
-    return "\n".join(lines)
 
 
 def read_set(path, manifest):
