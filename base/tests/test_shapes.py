@@ -1,7 +1,5 @@
 """What a result changed by hand could do: end in a traceback, or pass for one whose figures agree."""
 
-import contextlib
-import io
 import json
 import random
 import tempfile
@@ -10,9 +8,8 @@ from pathlib import Path
 
 from workbench.report import __main__ as report
 from workbench.report.tests.made import REPLAY, SIGNALS, SURVEY, evaluation, sweep
-from workbench.tests.made import row
+from workbench.tests.made import row, run
 
-from base.command import status_of
 from base.shapes import Each, is_row, misfit
 from base.tests.made import broken
 from workbench import compare
@@ -50,12 +47,10 @@ class BrokenResults(unittest.TestCase):
                 path.write_text(json.dumps(broken(result, rng)), encoding="utf-8")
                 other.write_text(json.dumps(result), encoding="utf-8")
                 for command, arguments in ((compare.main, [path, other]), (report.main, [path, "--markdown"])):
-                    out, err = io.StringIO(), io.StringIO()
-                    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-                        status = status_of(command, list(map(str, arguments)))
+                    status, out, err = run(command, *arguments)
                     with self.subTest(seed=seed, command=command.__module__):
-                        self.assertNotIn("Traceback", err.getvalue())
+                        self.assertNotIn("Traceback", err)
                         if status == 2:
                             refused += 1
-                            self.assertEqual((out.getvalue(), len(err.getvalue().splitlines())), ("", 1))
+                            self.assertEqual((out, len(err.splitlines())), ("", 1))
         self.assertTrue(100 < refused < 600, refused)

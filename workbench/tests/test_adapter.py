@@ -9,7 +9,7 @@ import unittest
 from pathlib import Path
 
 from base.tests.made import broken
-from base.turns import MessageError, text_of
+from base.turns import MessageError, calls_of, text_of
 from strategies import STRATEGIES
 from tokens.manifest import folder
 
@@ -113,11 +113,9 @@ class Chosen(unittest.TestCase):
 
 
 class Refused(unittest.TestCase):
-    def test_a_budget_below_what_must_be_sent(self):
+    def test_a_budget_below_what_must_be_sent_or_no_user_message(self):
         with self.assertRaisesRegex(BudgetError, "the budget is 5"):
             choose_messages(PAST, 5, count=count_words)
-
-    def test_no_user_message(self):
         for wrong in ([], PAST[:1], [PAST[3]], ["text"], [{"role": "function"}]):
             with self.subTest(wrong=wrong), self.assertRaises(MessageError):
                 choose_messages(wrong, 1000, count=count_words)
@@ -214,12 +212,10 @@ class Ordinary(unittest.TestCase):
         token = choose_messages([*long[:-1], *ODD["a control token"]], 90, "notes", count=Knows())[-1]["content"]
         self.assertTrue(token.endswith("Question: What does <|turn> do?"), token)
 
-    def test_a_system_message_that_cannot_be_counted_is_dropped(self):
+    def test_a_system_message_that_cannot_be_counted_or_a_greeting_before_the_first_user_message_fails(self):
         front = {"role": "system", "content": [PICTURE]}
         got = choose([front, *PAST[1:]], 10_000, count=Knows())
         self.assertEqual((got["messages"], len(got["uncounted"])), ([front, *PAST[1:]], 1))
-
-    def test_a_greeting_before_the_first_user_message_fails_the_request(self):
         got = choose([PAST[0], PAST[4], *PAST[1:]], 10_000, count=Knows())
         self.assertEqual((got["messages"], got["left_out"][0]["messages"]), (PAST, [1]))
 
@@ -239,13 +235,8 @@ class WithTheTokenizer(unittest.TestCase):
             for budget in range(150, 320, 10):
                 with contextlib.suppress(BudgetError):
                     got = choose_messages(PAST, budget, name, TOOLS)
-                    sent = json.loads(json.dumps(got))
-                    for message in sent:
-                        for call in message.get("tool_calls", ()):
-                            call["function"]["arguments"] = json.loads(call["function"]["arguments"])
-                        if isinstance(message["content"], list):
-                            message["content"] = message["content"][0]["text"]
-                        message["content"] = message["content"] or ""
+                    sent = [{**message, "content": text_of(message), **(
+                        {"tool_calls": calls_of(message)} if "tool_calls" in message else {})} for message in got]
                     self.assertLessEqual(counter().full(sent, TOOLS), budget)
 
     def test_the_command_prints_the_chosen_messages(self):
