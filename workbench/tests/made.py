@@ -3,9 +3,8 @@
 import contextlib
 import io
 
-from evaluate import summarize
-
 from base.command import status_of
+from evaluate import summarize
 
 
 def run(main, *arguments):

@@ -8,12 +8,11 @@ import unittest
 from functools import lru_cache
 from unittest import mock
 
+from base.command import status_of
 from base.tests.made import needs_tokenizer
 from compaction.sessions.log import read_events
 from selection.cases import check_set
 from strategies import STRATEGIES
-
-from base.command import status_of
 from workbench import bench
 from workbench.bench_set import event_log, history, made_case
 

@@ -128,6 +128,15 @@ class Blocks(unittest.TestCase):
                 figures += [f"{rule['turns_sent'] / rule['turns']:.0%}", kept_share(survey, budget, name)]
             self.assertIn(f"| `{name}` | {' | '.join(figures)} |", text)
 
+        sides = [*(read_json("compaction.local.json")[side] for side in ("incumbent", "candidate")),
+                 read_json("compaction/results/ledger-against-recent.json")["candidate"]]
+        for rows in zip(*(side["rows"] for side in sides)):
+            if rows[0]["row"] != "prompt_tokens":
+                counts = [str(row["value"]) + (f" of {row['of']}" if row["row"] != "contradictions" else "")
+                          for row in rows]
+                line = re.search(rf"(?m)^\| {rows[0]['name']} \| \d+%? \| (.*) \|$", text)
+                self.assertEqual(line and line[1].split(" | "), counts)
+
     def check(self, kind, text, parsed):
         if kind == "python":
             code, out = compile(text, "README.md", "exec"), io.StringIO()
@@ -203,8 +212,8 @@ class Root(unittest.TestCase):
         self.assertEqual(folders, {".ci"} | {room.relative_to(ROOT).parts[0] for room in ROOMS})
 
     def test_no_file_that_a_page_names_for_traffic_or_results_of_it_can_be_committed(self):
-        names = {"labelled.local.json.journal.jsonl", "traffic.jsonl", "report.local.md", "locomo10.json", "my-fixtures/a",
-                 "answer-result.previous.2.json", "log.previous.jsonl"}
+        names = {"labelled.local.json.journal.jsonl", "traffic.jsonl", "report.local.md", "locomo10.json",
+                 "my-fixtures/a", "answer-result.previous.2.json", "log.previous.jsonl"}
         for page in PAGES:
             for _, kind, text, _ in readme.blocks(page.read_text(encoding="utf-8")):
                 names |= set(re.findall(r"(?:>|--output|--contexts|--summary) ([\w./-]+)",

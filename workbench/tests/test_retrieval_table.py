@@ -7,13 +7,12 @@ import tempfile
 import unittest
 from pathlib import Path
 
+from base.command import status_of
 from base.tests.made import needs_tokenizer
 from evaluate import grade
 from selection.retrievers import SELECTORS
 from selection.run import with_input
 from strategies import STRATEGIES
-
-from base.command import status_of
 from workbench.retrieval_table import against, bootstrap, by_group, main, pair_cells, read_cases, recall_at
 from workbench.tests.made import locomo, question, row
 
