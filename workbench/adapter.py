@@ -211,7 +211,7 @@ def not_sent(messages, places, chosen, fill):
 
     def is_sent(message):  # by itself, or joined to another
         return written(message) in sent or any(
-            message["content"] in other["content"] and all(
+            message["content"] in (other.get("content") or "") and all(
                 message.get(field) == other.get(field) for field in message.keys() - {"content"})
             for other in chosen["messages"])
 

@@ -136,14 +136,17 @@ class Filled(unittest.TestCase):
                          (count_words(got["messages"]), [[0], [2], [3]]))
 
     def test_single_messages_come_back_as_turns_or_in_the_lab_s_form(self):
-        def single(case, count):
-            messages = [{"role": "user", "content": case["history"][0]["user"]}, *case["history"][0]["messages"],
-                        {"role": "user", "content": case["current"]}]
-            return {"messages": messages, "turns": [0], "notes": 0, "input_tokens": count(messages)}
+        for empty in ("", None):  # what an assistant says beside its calls
+            def single(case, count, empty=empty):
+                user, (call, result) = case["history"][0]["user"], case["history"][0]["messages"]
+                messages = [{"role": "user", "content": user}, {**call, "content": empty}, result,
+                            {"role": "user", "content": case["current"]}]
+                return {"messages": messages, "turns": [0], "notes": 0, "input_tokens": count(messages)}
 
-        got = choose(PAST, 36, single, count=count_words)
-        self.assertEqual(got["messages"], [*PAST[:4], PAST[-1]])
-        self.assertEqual([part["messages"] for part in got["left_out"]], [[4], [5, 6]])
+            got = choose(PAST, 36, single, count=count_words)
+            self.assertEqual([*got["messages"][:2], *got["messages"][3:]], [*PAST[:2], PAST[3], PAST[-1]])
+            self.assertEqual((got["messages"][2]["tool_calls"], got["messages"][2]["content"] or ""), ([CALL], ""))
+            self.assertEqual([part["messages"] for part in got["left_out"]], [[4], [5, 6]])
 
 
 PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 500}}
