@@ -17,7 +17,7 @@ def render(report):
     new, old, compared = report["candidate"], report.get("incumbent"), report.get("comparison")
     changes = changed_lines(compared["changed"]) if old else lost_lines(new["items"])
     losses = [f"{side}: {lost_count(report[side]['items'])}" for side in ("candidate", "incumbent") if old]
-    unchecked = notes_on(new) + ["incumbent: " + line for line in (notes_on(old) if old else [])]
+    unchecked = notes_on(new) + ["incumbent: " + line for line in ([*failures(old), *notes_on(old)] if old else [])]
     parts = [[decision(report), *reasons(new, compared)], [heading(new, old)], row_lines(new, old, compared),
              difficulty_lines(new, old), changes + losses, unjudged_lines(new["items"]), unchecked,
              [success_line(report["task_success"])]]
@@ -33,7 +33,8 @@ def wrapped(line):
 
 def decision(report):
     """The answers to the two questions in one line; what is mostly unknown says so first."""
-    compared, told = report.get("comparison"), [COMPLIANT[report["candidate"]["compliant"]]]
+    compared, failed = report.get("comparison"), len(report["candidate"]["failed"])
+    told = [f"not compliant: {failed} compactions failed" if failed else COMPLIANT[report["candidate"]["compliant"]]]
     if compared:
         worse = ["failed compactions"] * compared["failed"]
         worse += [row["name"] for row in compared["rows"] if row["change"] == "worse"]
@@ -49,19 +50,21 @@ def decision(report):
 
 def reasons(new, compared):
     """Lines on what stands behind a decision besides its rows."""
-    places = [f"{context['compaction']} of {context['conversation_id']} ({context['tokens']:,} tokens)"
-              for context in new["failed"]]
     missing, alone = (compared or new)["missing_verdicts"], compared["unpaired"] if compared else {}
+    return failures(new) + chosen(
+        (any(missing.values()),
+         f"missing verdicts: {missing['unjudged']} to be judged, {missing['opaque']} in contexts that cannot be read"),
+        (any(alone.values()),
+         f"compacted at other turns: {alone.get('candidate')} decisions of the candidate and {alone.get('incumbent')} "
+         "of the incumbent have no partner; rows count them, the list of changed items cannot"))
+
+
+def failures(result):
+    """A line that names the failed compactions, where there are some."""
+    places = [f"{one['compaction']} of {one['conversation_id']} ({one['tokens']:,} tokens)" for one in result["failed"]]
     return chosen((places,
-                   f"{len(places)} compactions failed, as they left more than the model's window holds, and their "
-                   f"conversations went no further: {', '.join(places)}"),
-                  (any(missing.values()),
-                   f"missing verdicts: {missing['unjudged']} to be judged, {missing['opaque']} in contexts "
-                   "that cannot be read"),
-                  (any(alone.values()),
-                   f"compacted at other turns: {alone.get('candidate')} decisions of the candidate and "
-                   f"{alone.get('incumbent')} of the incumbent have no partner; rows count them, the list of "
-                   "changed items cannot"))
+                   f"{len(places)} compactions failed, as they left more than the model's window holds, and "
+                   f"their conversations went no further: {', '.join(places)}"))
 
 
 def chosen(*lines):

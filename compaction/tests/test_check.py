@@ -144,11 +144,13 @@ class Command(unittest.TestCase):
         status, report, err = self.compact("doubles_it", *both)
         self.assertEqual((status, report["candidate"]["compliant"]), (1, False))
         self.assertEqual([one["compaction"] for one in report["candidate"]["failed"]], [1, 1])
-        self.assertIn("2 compactions failed", err)
+        self.assertTrue(err.startswith("not compliant: 2 compactions failed\n2 compactions failed, as"), err)
         self.assertEqual(set(verdicts(report["candidate"]["items"])), {"absent"})
         status, report, err = self.compact("doubles_it", against="keeps_last")
         self.assertEqual(status, 1)
         self.assertTrue(err.startswith("blocked: worse in failed compactions"), err)
+        status, report, err = self.compact("keeps_last", against="doubles_it")
+        self.assertIn("incumbent: 1 compactions failed, as", err)
 
     def test_what_the_template_does_not_write_counts_as_kept(self):
         _, report, _ = self.compact("keeps_said_unseen")
