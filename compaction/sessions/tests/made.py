@@ -1,10 +1,13 @@
 """Small sessions for tests, in the shape that each tool writes: doubles, nothing of a recorded session stands in them.
 """
 
+import contextlib
+import io
 import json
 import tempfile
 from pathlib import Path
 
+from base.command import status_of
 from compaction.sessions.__main__ import import_files, total, with_contexts
 from compaction.sessions.files import conversation_ids, inputs, look
 
@@ -26,6 +29,15 @@ def imported(files, in_folder=False):
         events = import_files([look(path) for path in paths], conversation_ids(paths), rows)
         events = list(with_contexts(events, contexts))
     return events, contexts, total(rows, others)
+
+
+def run(main, *arguments):
+    """(status, standard output, standard error) of a command."""
+    out, err = io.TextIOWrapper(io.BytesIO(), encoding="utf-8"), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        status = status_of(main, [str(one) for one in arguments])
+        out.flush()
+    return status, out.buffer.getvalue().decode("utf-8"), err.getvalue()
 
 
 def unread(summary):

@@ -48,7 +48,3 @@ class Chat(unittest.TestCase):
         lines = [{"messages": [{"role": "user", "content": c}]} for c in "ab"]
         events, _, _ = imported({"one.jsonl": lines})
         self.assertEqual([(e["conversation_id"], e["content"]) for e in events], [("one-0", "a"), ("one-1", "b")])
-
-
-if __name__ == "__main__":
-    unittest.main()

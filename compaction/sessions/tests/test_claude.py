@@ -161,7 +161,3 @@ class ClaudeCode(unittest.TestCase):
         events = self.read(first, second)
         self.assertEqual(turns(events), ["go", "stop"])
         self.assertGreater(events[0]["time"], events[1]["time"])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -195,7 +195,3 @@ class CodexRollout(unittest.TestCase):
             "event_msg", {"type": "user_message", "message": "", "images": ["data:x"], "local_images": ["/a.png"]})
         _, _, summary = imported({"one.jsonl": [*c.typed("look"), line]})
         self.assertEqual(summary["left_out"], {"empty text": 1, "image from the user": 2})
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -82,7 +82,3 @@ class Checkpoint(unittest.TestCase):
         events, contexts, _ = imported({"c.json": json.dumps({"projectHash": "h", "messages": messages})})
         self.assertEqual([e["kind"] for e in events], ["compaction", "user"])
         self.assertEqual(len(contexts), 1)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,30 +1,23 @@
 """Tests of sessions/__main__.py: many files, copies of one session, what is written and what is refused."""
 
-import contextlib
-import io
 import json
 import os
 import tempfile
 import unittest
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
-from base.command import status_of
 from compaction.contexts import from_event
 from compaction.sessions.__main__ import main
 from compaction.sessions.log import read_log
 from compaction.sessions.tests.made import Claude, imported, text, turns, use
+from compaction.sessions.tests.made import run as run_command
 
 DATA = os.environ.get("LAB_DATA")
 
 
-def run(*arguments):
-    """(status, standard output, standard error)."""
-    out, err = io.TextIOWrapper(io.BytesIO(), encoding="utf-8"), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        status = status_of(main, [str(a) for a in arguments])
-        out.flush()
-    return status, out.buffer.getvalue().decode("utf-8"), err.getvalue()
+run = partial(run_command, main)
 
 
 class ManyFiles(unittest.TestCase):
@@ -237,7 +230,3 @@ class RecordedSessions(unittest.TestCase):
                 for recorded in item["recorded"]:
                     messages = left[item["conversation_id"], recorded["compaction"]]["messages"]
                     self.assertEqual(any(item["literal"] in m["content"] for m in messages), recorded["verbatim"])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -95,7 +95,3 @@ class Contexts(unittest.TestCase):
             {"kind": "tool_result", "call_id": "9", "content": "c"}])
         self.assertEqual(([(m["role"], m.get("tool_call_id", m["content"])) for m in messages], left_out),
                          ([("user", "go"), ("assistant", ""), ("tool", "1"), ("assistant", "wait"), ("tool", "2")], 1))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -161,7 +161,3 @@ class WordsOfTheUser(unittest.TestCase):
         self.read(
             c.user("the build is done", origin={"kind": "task-notification"}), c.user("go", origin={"kind": "human"}))
         self.assertEqual(turns(self.events), ["go"])
-
-
-if __name__ == "__main__":
-    unittest.main()

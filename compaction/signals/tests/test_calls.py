@@ -220,7 +220,3 @@ class Shapes(unittest.TestCase):
 
     def test_a_file_named_status_is_no_poll(self):
         self.assertFalse(is_poll("bash", {"command": "cat git status.md"}) or is_poll("read", {"path": "status"}))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -105,7 +105,3 @@ class Pairs(unittest.TestCase):
             told[pair["id"].split("-")[0], pair["label"] == "restates", taken] += 1
         self.assertEqual([told[start, True, True] for start in ("pair", "fresh")], [14, 6])
         self.assertEqual([told[start, False, True] for start in ("pair", "fresh")], [0, 0])
-
-
-if __name__ == "__main__":
-    unittest.main()
