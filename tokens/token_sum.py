@@ -117,8 +117,7 @@ class TokenSum:
         head, last = messages[: starts[0]], messages[-1]
         if not is_text(last, USER) or self._acted_on(last["content"]):
             return None  # the end of a request decides what the model is asked to go on with
-        if head and (len(head) > 1 or not is_text(head[0], "system") or any(
-                text in head[0]["content"] for text in self._switches)):
+        if head and not self._adds_behind(head):
             return None
         parts = self._turns(messages[starts[0] : -1], roles[starts[0] : -1])
         if parts is None:
@@ -167,9 +166,23 @@ class TokenSum:
             return None
         return self._lengths([text])[0] - self._costs([(USER, END, FIRST["content"])])[0]
 
-    def _is_apart(self, system):
+    def _adds_behind(self, head):
+        """Whether costs may be added behind what a request begins with: a system text, a reply (tried), or both."""
+        system, replies = (head[0]["content"], head[1:]) if is_text(head[0], "system") else (None, head)
+        if system and any(text in system for text in self._switches):
+            return False
+        if not replies:
+            return True
+        if len(replies) > 1 or not is_text(replies[0], ASSISTANT) or self._acted_on(replies[0]["content"]):
+            return False
+        key = json.dumps(["apart", head])
+        if key not in self._heads:
+            self._keep(self._heads, key, self._is_apart(system, *replies), len(key))
+        return self._heads[key]
+
+    def _is_apart(self, system, *replies):
         """Whether costs may be added to a request with this system text (None: none), or the template refuses it."""
-        head = [] if system is None else [{**SYSTEM, "content": system}]
+        head = [*([] if system is None else [{**SYSTEM, "content": system}]), *replies]
         whole, base = self._whole([*head, FIRST, ANSWER, SECOND]), self._whole([*head, SECOND])
         if whole is None or base is None:
             return whole is base

@@ -137,6 +137,22 @@ class Sums(unittest.TestCase):
                     else:
                         self.assertEqual(count(messages), whole)
 
+    def test_a_sum_is_trusted_behind_a_reply_that_is_written_in_another_way_or_refused(self):
+        texts = [*random_texts(4, 40), "please think hard"]
+        for number, (name, (_, template)) in enumerate(ODD.items()):
+            count = Counter(small_tokenizer(), template, MANIFEST)
+            for messages in requests_of(number, texts, 12):
+                begin = messages[0]["role"] == "system"
+                reply = {"role": "assistant", "content": texts[len(messages) % len(texts)]}
+                messages = [*messages[:begin], reply, *messages[begin:]]
+                with self.subTest(name, messages=messages):
+                    try:
+                        whole = count.full(messages)
+                    except CountError:
+                        self.assertRaises(CountError, count, messages)
+                    else:
+                        self.assertEqual(count(messages), whole)
+
     def test_costs_are_added_to_a_request_in_which_they_differ(self):
         moved = ("the system message goes into the first user message",
                  "a text of the system turns thinking on for all", "the last user message is written in another way")
@@ -335,6 +351,15 @@ class PinnedModel(unittest.TestCase):
         for messages in ([answer], [question, answer], [question, answer, answer], [{"role": "system", "content": "S"}],
                          [answer, question]):
             self.assertEqual(count(messages), count.full(messages), messages)
+
+    def test_a_request_that_begins_with_a_reply_is_counted_whole_or_wrong(self):
+        count, rng, texts = counter(), random.Random(5), [text for text in random_texts(5, 60) if "<" not in text]
+        for _ in range(60):
+            roles = ["system"] * rng.randrange(2) + ["assistant", "user", "assistant", "user", "user"]
+            messages = [{"role": role, "content": rng.choice(texts)} for role in roles]
+            with mock.patch.object(count, "full", side_effect=AssertionError("counted whole")):
+                total = count(messages)
+            self.assertEqual(total, count.full(messages), messages)
 
     def test_two_assistant_messages_in_a_row_are_counted_too_high(self):
         count = counter()
