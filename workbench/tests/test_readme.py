@@ -107,6 +107,9 @@ class Blocks(unittest.TestCase):
         for change in gate["blocking"]:
             if change["case"] == "dinner":
                 self.assertIn(f'"{change["fact"].partition(": ")[2]}"', page)
+        items = read_json("own.local.json")["candidate"]["items"]
+        verdicts = [verdict for item in items for verdict in item["verdicts"].values()]
+        self.assertEqual((len(verdicts), verdicts.count("unjudged")), (9, 5))
         self.check_tables(FRONT.read_text(encoding="utf-8"))
 
     def check_tables(self, text):
