@@ -59,20 +59,14 @@ def facts_given(text, key):
     return [bool(pattern.search(text)) for pattern in key["must"]]
 
 
-def says_missing(text):
-    """Version 1: the answer says that it lacks the information, or asks for it."""
-    return bool(SAID_MISSING.search(text))
-
-
-GRADERS = {1: (facts_given, states_stale_as_current, says_missing),
+GRADERS = {1: (facts_given, states_stale_as_current, SAID_MISSING.search),
            2: (claims.facts_given, claims.states_stale_as_current, claims.says_missing)}
 
 
 def grade(entry, key, version=1):
     """The verdict on one entry under one key, by the published order: incomplete, stale, missing, pass."""
     given, stale, missing = GRADERS[version]
-    kind = incomplete_kind(entry)
-    if kind:
+    if kind := incomplete_kind(entry):
         return {"grade": "incomplete", "why": kind}
     if stale(entry["answer"], key):
         return {"grade": "fail", "why": "stale_as_current"}
@@ -165,11 +159,12 @@ def run_record(args):
             counts = record.tell(tasks, journal)
         counts["asked_now"] = asked
         if args.only:
-            sys.stdout.write(dump({**counts, "missing": record.missing(tasks, journal)}))
-            return 0
-        recording = record.finished(tasks, model, journal, sources)
-        replace_file(args.out, dump(recording).encode("utf-8"), is_recording)
-    sys.stdout.write(dump({"recording": str(args.out), **counts}))
+            counts["missing"] = record.missing(tasks, journal)
+        else:
+            recording = record.finished(tasks, model, journal, sources)
+            replace_file(args.out, dump(recording).encode("utf-8"), is_recording)
+            counts = {"recording": str(args.out), **counts}
+    sys.stdout.write(dump(counts))
     return 0
 
 

@@ -183,7 +183,7 @@ class Refusals(unittest.TestCase):
         self.refused(lambda d: d.pop("cases"), "no keys", keys=True)
         self.refused(lambda d: d["cases"]["held-latest"].update(must=[]), "at least one pattern", keys=True)
         self.refused(lambda d: d["cases"]["held-latest"].update(must=["(a+)+"]), "refused", keys=True)
-        self.refused(lambda d: d["cases"]["held-latest"].update(extra=[]), "exactly the lists", keys=True)
+        self.refused(lambda d: d["cases"]["held-latest"].update(extra=[]), "unknown field .extra.", keys=True)
 
     def test_what_a_file_says_steers_the_terminal(self):
         data = copy.deepcopy(RECORDING)

@@ -14,14 +14,21 @@ from base.shapes import FACT, Each, misfit
 from base.shown import figures, one_line
 from base.turns import fact_text
 
-OUTCOMES = {  # (sent, answered) -> what the answer is for a fact, by kind of fact
+OUTCOMES = {  # (sent, answered) -> what the answer is for a fact, by kind of fact; None: could not be told
     "required": {(True, True): "used", (True, False): "sent_not_answered", (False, False): "not_sent_nor_answered",
-                 (False, True): "answered_without"},
+                 (False, True): "answered_without", None: "incomplete"},
     "stale": {(True, True): "given_as_current", (True, False): "sent_not_given", (False, False): "neither",
-              (False, True): "given_without"},
+              (False, True): "given_without", None: "incomplete"},
 }
-ROW = {"case": str, "input_tokens": int, "required_total": int, "missing": [FACT], "stale_included": [FACT],
-       "turns": [int], "notes": int}
+ROW = {
+    "case": str,
+    "input_tokens": int,
+    "required_total": int,
+    "missing": [FACT],
+    "stale_included": [FACT],
+    "turns": [int],
+    "notes": int,
+}
 HASHES = ("case_set_sha256", "strategies_sha256", "tokenizer_manifest_sha256")
 SAME_REQUESTS = "the hash of every request, made again from the report"
 SAME_HASHES = "the hashes of case set, strategies and tokenizer manifest, and the prompt tokens of every request"
@@ -63,7 +70,9 @@ def check_same_requests(recording, report, cases):
             if "incomplete" not in entry and entry["prompt_tokens"] != row["input_tokens"]:
                 raise NotComparable(f"the report is about other requests: {where} costs {row['input_tokens']} tokens"
                                     f" there and {entry['prompt_tokens']} in the recording")
-        check_facts(row, cases.get(case), where)
+        if not facts_known(row, cases.get(case)):
+            raise NotComparable(f"{where}: the report's facts are not those of the case set, or it has no such case;"
+                                " give the set that was evaluated with --cases")
         sent = sent_request(recording, strategy, case).get("messages_sha256")
         proved = proved and sent is not None
         if proved and json_hash(request_of(row, cases[case])) != sent:
@@ -81,16 +90,13 @@ def request_of(row, case):
     return strategies.render(case, row["turns"], candidates[len(candidates) - row["notes"] :])
 
 
-def check_facts(row, case, where):
-    """NotComparable unless the case set has the facts that the row speaks of."""
-    if case is None:
-        raise NotComparable(f"{where}: the case set has no such case; give the set that was evaluated with --cases")
-    known = all(fact in case["required"] for fact in row["missing"])
-    known = known and all(fact in case["stale"] for fact in row["stale_included"])
-    known = known and all(0 <= turn < len(case["history"]) for turn in row["turns"])
-    if not known or len(case["required"]) != row["required_total"]:
-        raise NotComparable(
-            f"{where}: the report's facts are not those of the case set; give the set that was evaluated with --cases")
+def facts_known(row, case):
+    """Whether the case, None where there is none, has the facts and turns that the row speaks of."""
+    return (case is not None
+            and len(case["required"]) == row["required_total"]
+            and all(fact in case["required"] for fact in row["missing"])
+            and all(fact in case["stale"] for fact in row["stale_included"])
+            and all(0 <= turn < len(case["history"]) for turn in row["turns"]))
 
 
 def attribute(recording, report, cases, keys, grader, version=1):
@@ -103,19 +109,15 @@ def attribute(recording, report, cases, keys, grader, version=1):
               "answers_as_recorded": same_as_recorded(recording), **({} if version == 1 else {"grader": version})}
     rows = rows_of(report)
     for kind in OUTCOMES:
-        facts = [fact for rule, id_, entries in answered(recording)
+        facts = [fact
+                 for rule, id_, entries in answered(recording)
                  for fact in attribute_case(kind, rule, by_id[id_], rows[rule, id_], entries, keys[id_], grader)]
-        summary = {strategy: dict.fromkeys(outcome_names(kind), 0) for strategy in recording["answers"]}
+        summary = {strategy: dict.fromkeys(OUTCOMES[kind].values(), 0) for strategy in recording["answers"]}
         for fact in facts:
             for name, number in fact["answers"].items():
                 summary[fact["strategy"]][name] += number
         result[kind] = {"summary": summary, "facts": facts}
     return result
-
-
-def outcome_names(kind):
-    """The four combinations for a kind of fact, and what could not be told."""
-    return [*OUTCOMES[kind].values(), "incomplete"]
 
 
 def attribute_case(kind, strategy, case, row, entries, key, grader):
@@ -125,17 +127,14 @@ def attribute_case(kind, strategy, case, row, entries, key, grader):
         raise InputError(f"case {case['id']!r}: {len(patterns)} patterns for {len(facts)} {kind} facts; the nth pattern"
                          " belongs to the nth fact: correct the keys")
     for place, fact in enumerate(facts):
-        sent = fact not in row["missing"] if kind == "required" else fact in row["stale_included"]
-
-        def told(entry, place=place):
-            """Whether an answer states the fact, or gives it as current."""
-            if kind == "required":
-                return given(entry["answer"], key)[place]
-            return stale(entry["answer"], {**key, "stale": [key["stale"][place]]})
-
-        outcomes = ["incomplete" if incomplete_kind(entry) else OUTCOMES[kind][sent, told(entry)] for entry in entries]
+        if kind == "required":
+            sent = fact not in row["missing"]
+            told = [None if incomplete_kind(entry) else (sent, given(entry["answer"], key)[place]) for entry in entries]
+        else:
+            sent, alone = fact in row["stale_included"], {**key, "stale": [patterns[place]]}
+            told = [None if incomplete_kind(entry) else (sent, stale(entry["answer"], alone)) for entry in entries]
         yield {"strategy": strategy, "case": case["id"], "fact": fact_text(fact), "in_request": sent,
-               "answers": {name: outcomes.count(name) for name in outcome_names(kind)}}
+               "answers": {name: told.count(outcome) for outcome, name in OUTCOMES[kind].items()}}
 
 
 def table(result):
@@ -144,9 +143,12 @@ def table(result):
         f"same requests: {result['same_requests_by']}", f"answers as recorded: {result['answers_as_recorded']}",
         "sent: the fact was in the request; answered: the answer states it; the figures count one fact in one answer"]
     for kind in OUTCOMES:
-        lines += ["", f"{kind} facts, answers by outcome", *figures(outcome_names(kind), result[kind]["summary"])]
+        lines += ["", f"{kind} facts, answers by outcome",
+                  *figures([*OUTCOMES[kind].values()], result[kind]["summary"])]
         lines += [f"  {name.replace('_', ' ')}: {fact['strategy']}/{fact['case']}: {one_line(fact['fact'], 80)!r}"
                   f" ({fact['answers'][name]} of {sum(fact['answers'].values())})"
-                  for name in outcome_names(kind) if name not in ("used", "neither")
-                  for fact in result[kind]["facts"] if fact["answers"][name]]
+                  for name in OUTCOMES[kind].values()
+                  if name not in ("used", "neither")
+                  for fact in result[kind]["facts"]
+                  if fact["answers"][name]]
     return "\n".join(lines)

@@ -10,8 +10,11 @@ from base.command import InputError
 
 CHECKED_VERSIONS = ("0.32.14", "0.33.0-rc2")
 OLDEST_REFUSED = (0, 30, 0)  # it reports short counts, and the versions before it run another engine
-PARAMETERS = frozenset("temperature top_k top_p min_p repeat_penalty presence_penalty frequency_penalty seed num_ctx"
-                       " num_predict num_keep num_batch num_gpu num_thread stop".split())  # ours, or harmless
+PARAMETERS = frozenset(
+    "temperature top_k top_p min_p repeat_penalty presence_penalty frequency_penalty seed num_ctx"
+    " num_predict num_keep num_batch num_gpu num_thread stop".split()
+)  # ours, or harmless
+DIRECTIVE = re.compile(r"^[^\S\n]*(renderer|parser|adapter)[^\S\n]+(.*\S)", re.IGNORECASE | re.MULTILINE)
 
 
 def bare_digest(digest):
@@ -26,7 +29,8 @@ def field(value, name, kind, where):
     """A field of a server's reply, `kind()` where it is left out or null, or ServerError where it is something else."""
     part = kind() if value.get(name) is None else value[name]
     if not isinstance(part, kind):
-        raise ServerError(f"{where}: {name} is {part!r:.60} and no {kind.__name__}; is this the address of an Ollama?")
+        raise ServerError(
+            f"{where}: {name} is {part!r:.60} and no {kind.__name__}; is this the address of a model's server?")
     return part
 
 
@@ -51,9 +55,7 @@ def find_build(tags, tag, url, pinned=""):
     """The entry of /api/tags for a tag; ServerError where there is none, or a cloud model, which nothing pins."""
     if re.search(r"[:-]cloud$", tag.lower()):
         raise ServerError(f"{url}: {tag} is a cloud model and cannot be pinned; use a local build")
-    if not isinstance(tags.get("models"), list):
-        raise ServerError(f"{url}: no list of models in the reply; is this the address of an Ollama?")
-    for entry in tags["models"]:
+    for entry in field(tags, "models", list, url):
         if isinstance(entry, dict) and full_name(str(entry.get("name") or entry.get("model", ""))) == full_name(tag):
             if entry.get("remote_host") or entry.get("remote_model"):
                 raise ServerError(
@@ -70,8 +72,7 @@ def check_shown(shown, renderer, where):
     if not shown:
         return {"show": "not offered"}
     modelfile = field(shown, "modelfile", str, where)
-    lines = [line.split(None, 1) for line in modelfile.splitlines() if len(line.split(None, 1)) == 2]
-    told = {name.upper(): value.strip() for name, value in lines if name.upper() in ("RENDERER", "PARSER", "ADAPTER")}
+    told = {name.upper(): value for name, value in DIRECTIVE.findall(modelfile)}
     parameters = sorted(
         " ".join(line.split()) for line in field(shown, "parameters", str, where).splitlines() if line.strip())
     unknown = sorted({line.split()[0] for line in parameters} - PARAMETERS)
@@ -85,9 +86,9 @@ def check_shown(shown, renderer, where):
         if bad:
             raise ServerError(
                 f"{where} {reason}: the prompt would not be the one that was counted; pull the published build")
-    weights = re.search(r"sha256-[0-9a-f]{64}", modelfile)
+    weights = re.search(r"sha256-[0-9a-f]{64}|$", modelfile)[0] or None
     return {"parameters": parameters, "capabilities": capabilities, "renderer": told.get("RENDERER"),
-            "parser": told.get("PARSER"), "weights": weights[0] if weights else None}
+            "parser": told.get("PARSER"), "weights": weights}
 
 
 def pinned_block(url, tag):

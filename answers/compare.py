@@ -22,20 +22,15 @@ def seeds_of(recording):
             for strategy, case, entries in answered(recording)}
 
 
-def check_paired(first, second):
-    """NotComparable unless both recordings have the same strategies, cases and seeds."""
-    one, other = seeds_of(first), seeds_of(second)
-    for place in sorted(one.keys() | other.keys()):
-        if one.get(place) != other.get(place):
-            told = [f"seeds {side[place]}" if place in side else "no answers" for side in (one, other)]
+def pairs(recording, other, verdicts, other_verdicts):
+    """One dict for each strategy, case and seed: the grades of both; NotComparable where one has other answers."""
+    paired, seeds = [], [seeds_of(recording), seeds_of(other)]
+    for place in sorted(seeds[0].keys() | seeds[1].keys()):
+        told = [f"seeds {side[place]}" if place in side else "no answers" for side in seeds]
+        if told[0] != told[1]:
             raise NotComparable(
                 f"{'/'.join(place)}: the first has {told[0]}, the second {told[1]}; record the same requests")
-
-
-def pairs(recording, other, verdicts, other_verdicts):
-    """One dict for each strategy, case and seed: the grades of both."""
-    paired = []
-    for strategy, case in seeds_of(recording):
+    for strategy, case in seeds[0]:
         a, b = ({entry["seed"]: verdict["grade"] for entry, verdict in zip(side["answers"][strategy][case], rows)}
                 for side, rows in ((recording, verdicts[strategy][case]), (other, other_verdicts[strategy][case])))
         paired += [{"strategy": strategy, "case": case, "seed": seed, "a": a[seed], "b": b[seed]} for seed in a]
@@ -58,14 +53,9 @@ def sign_flip(differences):
     return sum(ways for total, ways in sums.items() if abs(total) >= seen) / 2 ** len(differences)
 
 
-def is_whole(pair):
-    """Whether both answers of a pair could be graded."""
-    return "incomplete" not in (pair["a"], pair["b"])
-
-
 def paired_figures(paired):
     """Counts, and the sign-flip test, of some pairs; the smallest p possible is that of all signs alike."""
-    whole = [pair for pair in paired if is_whole(pair)]
+    whole = [pair for pair in paired if "incomplete" not in (pair["a"], pair["b"])]
     passed = [(pair["a"] == "pass", pair["b"] == "pass") for pair in whole]
     by_case = Counter({pair["case"]: 0 for pair in whole})
     for pair, (a, b) in zip(whole, passed):
@@ -86,19 +76,19 @@ def seed_agreement(verdicts):
 
 def compare(first, second, verdicts, other_verdicts):
     """Two recordings compared: figures over all and for each strategy, discordant pairs, agreement of seeds."""
-    check_paired(first, second)
     paired = pairs(first, second, verdicts, other_verdicts)
-    whole = [pair for pair in paired if is_whole(pair)]
-    if not whole:
+    overall = paired_figures(paired)
+    discordant = [pair for pair in paired if {pair["a"], pair["b"]} == {"pass", "fail"}]
+    if not overall["pairs"]:
         raise NotComparable("no pair in which both answers are whole; there is nothing to compare")
     return {"same_model": first["model"] == second["model"], "same_requests": same_requests(first, second),
-            "all": paired_figures(paired),
+            "all": overall,
             "strategies": {strategy: paired_figures([pair for pair in paired if pair["strategy"] == strategy])
                            for strategy in first["answers"]},
-            "discordant": [pair for pair in whole if pair["a"] != pair["b"]],
-            "incomplete": [pair for pair in paired if not is_whole(pair)],
+            "discordant": discordant,
+            "incomplete": [pair for pair in paired if "incomplete" in (pair["a"], pair["b"])],
             "agreement_among_seeds": {"a": seed_agreement(verdicts), "b": seed_agreement(other_verdicts)},
-            "agreement_between": {"pairs": len(whole), "agree": sum(pair["a"] == pair["b"] for pair in whole)}}
+            "agreement_between": {"pairs": overall["pairs"], "agree": overall["pairs"] - len(discordant)}}
 
 
 def same_requests(first, second):

@@ -86,8 +86,13 @@ def exchange(method, url, body=None, first_s=LOOK_S, idle_s=LOOK_S, total_s=LOOK
     import requests  # here, since grading needs no network
     from urllib3.exceptions import HTTPError, ReadTimeoutError
 
+    def hang_up():
+        for open_socket in sockets:
+            with contextlib.suppress(OSError):  # closed, or taken over by TLS
+                socket.socket.shutdown(open_socket, socket.SHUT_RDWR)
+
     sockets, data, status, fault, problem, end = [], bytearray(), None, None, None, time.monotonic() + total_s
-    timer = threading.Timer(total_s, hang_up, [sockets])
+    timer = threading.Timer(total_s, hang_up)
     timer.daemon = True
     timer.start()
     try:
@@ -149,13 +154,6 @@ def adapter(sockets):
     return Adapter()
 
 
-def hang_up(sockets):
-    """End whatever another thread reads from these sockets."""
-    for open_socket in sockets:
-        with contextlib.suppress(OSError):  # closed, or taken over by TLS
-            socket.socket.shutdown(open_socket, socket.SHUT_RDWR)
-
-
 def get_json(url, body=None, missing=None):
     """The JSON object at a URL (GET, or POST with a body), or ServerError; `missing` for a path that is not there."""
     status, data, fault = exchange("GET" if body is None else "POST", url, body)
@@ -166,12 +164,11 @@ def get_json(url, body=None, missing=None):
         raise Unavailable(f"{url}: the connection broke in mid-reply; is the server restarting?")
     if fault:
         raise ServerError(f"{url}: the reply is over {MAX_BODY} bytes; is this the address of a model's server?")
-    try:
+    value = None
+    with contextlib.suppress(InputError):
         value = parsed(data, url)
-    except InputError as error:
-        raise ServerError(f"{error}: is this the address of a model's server?") from None
     if not isinstance(value, dict):
-        raise ServerError(f"{url}: not the reply of a model's server; check the address")
+        raise ServerError(f"{url}: no JSON object in the reply; is this the address of a model's server?")
     return value
 
 

@@ -51,23 +51,19 @@ def read_journal(path):
     for number, line in read_lines(path):
         kind = line.get("kind") if isinstance(line, dict) else None
         problem = misfit(line, SHAPES[kind], "it") if kind in ("answer", "aside") else "it is no line of a journal"
-        key = None if problem else tuple(line[name] for name in KEY)
         if kind == "answer" and not problem:
-            problem = entry_misfit(line["entry"], "its entry")
-            if not problem and line["entry"]["seed"] != line["seed"]:
-                problem = "its entry has another seed"
-            if key in answers:
-                problem = "it is a second answer to one request"
+            key, entry = tuple(line[name] for name in KEY), line["entry"]
+            problem = (entry_misfit(entry, "its entry")
+                       or entry["seed"] != line["seed"] and "its entry has another seed"
+                       or key in answers and "it is a second answer to one request")
+            answers[key] = entry
+        elif not problem:
+            asides.append(line)
         if problem:
             raise InputError(f"{path}: line {number}: {problem}; move the journal away")
-        if kind == "answer":
-            answers[key] = line["entry"]
-        else:
-            asides.append(line)
     return answers, asides
 
 
 def open_journal(out):
     """The locked journal of a recording, from which a stopped run goes on."""
-    out = Path(out)
-    return Journal(out.with_name(f"{out.stem}.journal.jsonl"))
+    return Journal(Path(out).with_name(f"{Path(out).stem}.journal.jsonl"))

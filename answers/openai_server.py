@@ -7,6 +7,7 @@ in silence. A model block may give the name to ask for as `served_model`; else i
 
 import json
 
+from answers.builds import field
 from answers.exchange import ServerError, Unavailable, base_url, exchange, get_json
 from answers.reply import read_completion
 from answers.server import Server, sampler_options
@@ -40,10 +41,9 @@ class OpenAIModel(Server):
 
     def identify(self):
         """{"version", "digest": None, "meta"}: what the server says of its build and of the model, which is little."""
-        name, listed = served_name(self.model), get_json(f"{self.url}/v1/models").get("data")
-        if not isinstance(listed, list):
-            raise ServerError(f"{self.url}/v1/models: no list of models; is this a server with OpenAI's interface?")
-        entries = {entry["id"]: entry for entry in listed if misfit(entry, {"id": str}) is None}
+        name, url = served_name(self.model), f"{self.url}/v1/models"
+        entries = {entry["id"]: entry for entry in field(get_json(url), "data", list, url)
+                   if misfit(entry, {"id": str}) is None}
         if name not in entries:
             raise ServerError(f"{self.url} serves {', '.join(entries) or 'nothing'} and not {name}; put its name into"
                               " the model block as served_model, or start it with that alias")
@@ -90,10 +90,7 @@ def look(url):
 
 def with_text_arguments(message):
     """A message whose tool calls carry their arguments as this interface wants them: JSON in a text."""
-    if not message.get("tool_calls"):
-        return message
-    functions = [call["function"] for call in message["tool_calls"]]
-    texts = [json.dumps(function["arguments"], ensure_ascii=False) for function in functions]
-    calls = [{**call, "function": {**function, "arguments": text}}
-             for call, function, text in zip(message["tool_calls"], functions, texts)]
-    return {**message, "tool_calls": calls}
+    calls = [{**call, "function": {**(function := call["function"]),
+                                   "arguments": json.dumps(function["arguments"], ensure_ascii=False)}}
+             for call in message.get("tool_calls") or ()]
+    return {**message, "tool_calls": calls} if calls else message

@@ -6,7 +6,7 @@ not. A reply that is no answer is kept aside and asked for once more, then enter
 server counts otherwise than we do ends the run: what came answers another request than the one that was made.
 
 planned  {"strategy", "case", "messages", "input_tokens", "num_ctx", "num_predict"}; counts in tokens
-task     {"key": journal key, "body": exact request, "planned": planned}
+task     {"key": journal key, "body": exact request, "planned": planned, "place": "STRATEGY/CASE seed N"}
 """
 
 import os
@@ -48,11 +48,10 @@ def plan_requests(cases, strategies, count):
 
 def only(plan, wanted):
     """The part of a plan that STRATEGY/CASE names, or InputError."""
-    chosen = [planned for planned in plan if f"{planned['strategy']}/{planned['case']}" == wanted]
-    if not chosen:
-        known = ", ".join(f"{planned['strategy']}/{planned['case']}" for planned in plan)
-        raise InputError(f"--only {wanted}: nothing of that name; choose from {known}")
-    return chosen
+    named = {f"{planned['strategy']}/{planned['case']}": planned for planned in plan}
+    if wanted not in named:
+        raise InputError(f"--only {wanted}: nothing of that name; choose from {', '.join(named)}")
+    return [named[wanted]]
 
 
 def bodies(plan, seeds, body_of):
@@ -73,28 +72,25 @@ def tasks_for(plan, model):
     """The tasks of a plan for one verified server: a key holds all that an answer depends on."""
     tasks = []
     for planned, seed, body in bodies(plan, model.model["seeds"], model.body):
-        asked = {"api": model.api, **model.identity, "body": body}
-        key = (planned["strategy"], planned["case"], seed, json_hash(asked))
-        tasks.append({"key": key, "body": body, "planned": planned})
+        strategy, case, asked = planned["strategy"], planned["case"], {"api": model.api, **model.identity, "body": body}
+        tasks.append({"key": (strategy, case, seed, json_hash(asked)), "body": body, "planned": planned,
+                      "place": f"{strategy}/{case} seed {seed}"})
     return tasks
 
 
 def ask_one(task, model, journal):
     """Put the answer to one task into the journal, whole or named as incomplete; what came and is neither, aside."""
-    strategy, case, seed, _ = task["key"]
-    aside = partial(journal.set_aside, task["key"])
-    where = f"{journal.path}: {strategy}/{case} seed {seed}"
-    journal.add_answer(task["key"], model.ask_whole(task["body"], seed, task["planned"]["input_tokens"], where, aside))
+    key, tokens, where = task["key"], task["planned"]["input_tokens"], f"{journal.path}: {task['place']}"
+    journal.add_answer(key, model.ask_whole(task["body"], key[2], tokens, where, partial(journal.set_aside, key)))
 
 
 def kept(task, journal):
     """The journal's answer to a task or None; CountMismatch where its prompt is not counted now as it was then."""
     entry, ours = journal.answers.get(task["key"]), task["planned"]["input_tokens"]
     if entry and "incomplete" not in entry and entry["prompt_tokens"] != ours:
-        strategy, case, seed, _ = task["key"]
-        raise CountMismatch(
-            f"{journal.path}: {strategy}/{case} seed {seed}: count_mismatch: recorded with {entry['prompt_tokens']}"
-            f" prompt tokens, and we count {ours} now; go back to the tokenizer of then, or give --out another file")
+        raise CountMismatch(f"{journal.path}: {task['place']}: count_mismatch: recorded with {entry['prompt_tokens']}"
+                            f" prompt tokens, and we count {ours} now; go back to the tokenizer of then, or give --out"
+                            " another file")
     return entry
 
 
@@ -173,11 +169,10 @@ def tell(tasks, journal):
     keys = {task["key"] for task in tasks}
     kinds = [incomplete_kind(journal.answers[key]) for key in keys if key in journal.answers]
     aside = [line["why"] for line in journal.asides if tuple(line[name] for name in KEY) in keys]
-    counts = {"answers": len(kinds), "incomplete": dict(sorted(Counter(filter(None, kinds)).items())),
-              "set_aside": dict(sorted(Counter(aside).items()))}
     more = "" if len(kinds) == len(tasks) else "; run record again for the rest"
     print(f"{len(kinds)} of {len(tasks)} answers are in {journal.path}{more}", file=sys.stderr)
-    for title, names in (("incomplete, not graded", "incomplete"), ("replies set aside in the journal", "set_aside")):
-        for name, number in counts[names].items():
-            print(f"{title}: {one_line(name)} {number}", file=sys.stderr)
-    return counts
+    counts = {"incomplete": Counter(filter(None, kinds)), "set_aside": Counter(aside)}
+    for title, counted in counts.items():
+        for name, number in sorted(counted.items()):
+            print(f"{title.replace('_', ' ')}, not graded: {one_line(name)} {number}", file=sys.stderr)
+    return {"answers": len(kinds), **{title: dict(sorted(counted.items())) for title, counted in counts.items()}}

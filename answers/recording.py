@@ -61,12 +61,11 @@ def check_entries(entries, sent, where):
     for number, entry in enumerate(entries):
         if problem := entry_misfit(entry, f"answer {number + 1}"):
             raise InputError(f"{where}: {problem}; correct it")
-        place = f"{where} seed {entry['seed']}"
+        place, tokens = f"{where} seed {entry['seed']}", sent.get("input_tokens")
         if entry["seed"] in [other["seed"] for other in entries[:number]]:
             raise InputError(f"{place}: stands twice; each answer needs a seed of its own")
         if hashes and hashes[number : number + 1] != [json_hash(entry)]:
             raise InputError(f"{place}: this answer was edited after it was recorded; restore it or record again")
-        tokens = sent.get("input_tokens")
         if tokens is not None and "incomplete" not in entry and entry["prompt_tokens"] != tokens:
             raise InputError(f"{place}: the prompt was {entry['prompt_tokens']} tokens and the request {tokens}; a cut"
                              " prompt is never graded")
@@ -81,8 +80,9 @@ def json_hash(value):
 
 def same_as_recorded(recording):
     """What is known of whether a recording's answers are those that were recorded, in words."""
-    known = "answers_sha256" in recording.get("recorded", {})  # read_recording has compared it
-    return "by the recording's own hash" if known else "not known: the recording has no hash of its answers"
+    if "answers_sha256" in recording.get("recorded", {}):  # read_recording has compared it
+        return "by the recording's own hash"
+    return "not known: the recording has no hash of its answers"
 
 
 def is_recording(path):

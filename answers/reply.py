@@ -21,6 +21,7 @@ THINKING = re.compile(  # marks of the models that people run: <think>, </though
 ENDS = {"stop": "stop", "tool_calls": "stop", "length": "length"}  # of OpenAI's interface
 MESSAGE = {**dict.fromkeys(("content?", "thinking?", "reasoning_content?", "reasoning?"), (str, NONE)),
            "tool_calls?": ([dict], NONE)}
+COMPLETION = {"choices": [{"message": MESSAGE, "finish_reason?": (str, NONE)}], "usage?": (dict, NONE)}
 
 
 def read_stream(data, seed, num_predict):
@@ -31,7 +32,9 @@ def read_stream(data, seed, num_predict):
             raise BrokenReply("unreadable_reply")  # more behind the last line: which is meant?
         if "error" in part:
             raise BrokenReply("error_body")
-        message = checked_message(part.get("message", {}))
+        message = part.get("message", {})
+        if misfit(message, MESSAGE):
+            raise BrokenReply("unreadable_reply")
         texts.append(message.get("content") or "")
         thoughts.append(message.get("thinking") or "")
         calls += message.get("tool_calls") or []
@@ -60,12 +63,11 @@ def read_completion(data, seed, num_predict):
     value = object_in(data)
     if "error" in value:
         raise BrokenReply("error_body")
-    try:
-        choice, usage = value["choices"][0], value.get("usage") or {}
-        message, reason = checked_message(choice["message"]), ENDS.get(choice.get("finish_reason"))
-        counts = usage.get("prompt_tokens"), usage.get("completion_tokens")
-    except (LookupError, TypeError, AttributeError):
-        raise BrokenReply("unreadable_reply") from None
+    if misfit(value, COMPLETION) or not value["choices"]:
+        raise BrokenReply("unreadable_reply")
+    choice, usage = value["choices"][0], value.get("usage") or {}
+    message, reason = choice["message"], ENDS.get(choice.get("finish_reason"))
+    counts = usage.get("prompt_tokens"), usage.get("completion_tokens")
     thought = message.get("reasoning_content") or message.get("reasoning") or ""
     return whole_answer(seed, message.get("content") or "", message.get("tool_calls") or [], reason, counts, thought,
                         num_predict)
@@ -80,13 +82,6 @@ def object_in(line):
     if not isinstance(value, dict):
         raise BrokenReply("unreadable_reply")
     return value
-
-
-def checked_message(message):
-    """The message as it is, or BrokenReply where it is none, or no file could hold its text."""
-    if misfit(message, MESSAGE):
-        raise BrokenReply("unreadable_reply")
-    return message
 
 
 def whole_answer(seed, text, calls, reason, counts, thought, num_predict):
@@ -117,6 +112,4 @@ def incomplete_kind(entry):
         return "empty_text"
     if entry["done_reason"] != "stop":
         return "cut_by_length" if entry["done_reason"] == "length" else "unknown_end"
-    if len(entry["answer"]) > MAX_GRADED_CHARS:
-        return "too_long"
-    return None
+    return "too_long" if len(entry["answer"]) > MAX_GRADED_CHARS else None

@@ -45,17 +45,15 @@ class Server:
         return {}
 
     def body(self, messages, tools=(), **options):
-        """The exact request for one answer of this server's model; options as for `answer`."""
+        """The exact request for one answer: num_ctx, num_predict, seed, and `options` over the pinned sampler options.
+
+        options   say {"temperature": 0.0}
+        """
         return self.request(self.model, messages, tools, **options)
 
-    def answer(self, messages, tools=(), *, num_ctx, num_predict, seed, options=None):
-        """One whole answer. `options` override the pinned sampler options (say {"temperature": 0.0}).
-
-        Time-outs, refused connections and 429, 500, 503 are tried again after waits, then raise Unavailable.
-        BrokenReply for a reply that is no answer; ServerChanged where the server is not the one that was verified.
-        """
-        sizes = {"num_ctx": num_ctx, "num_predict": num_predict, "seed": seed}
-        return self.ask(self.body(messages, tools, **sizes, options=options))
+    def answer(self, messages, tools=(), **options):
+        """One whole answer; what it takes, `body` says, and what it raises, `ask`."""
+        return self.ask(self.body(messages, tools, **options))
 
     def post(self, path, body, reader, seed, num_predict, streamed=False):
         """What `reader` makes of the reply to one request; BrokenReply with what came where that is no answer."""
@@ -70,7 +68,11 @@ class Server:
             raise
 
     def ask(self, body):
-        """The answer to one exact request, the server's identity checked before and after it."""
+        """The answer to one exact request, the server's identity checked before and after it.
+
+        Time-outs, refused connections and 429, 500, 503 are tried again after waits, then raise Unavailable.
+        BrokenReply for a reply that is no answer; ServerChanged where the server is not the one that was verified.
+        """
 
         def attempt():
             self.check_unchanged({})

@@ -73,11 +73,11 @@ class Refused(Recording):
         for name in ("modelfile", "parameters", "capabilities"):
             for odd in (3, {"a": 1}, True):
                 with self.subTest(name, odd=odd):
-                    self.refuses(f"{name} is .* address of an Ollama", shown={**shown, name: odd})
+                    self.refuses(f"{name} is .* address of a model's server", shown={**shown, name: odd})
         self.refuses("is the build None", entry={"digest": None})
         self.refuses("is the build \\[\\]", entry={"digest": []})
         self.refuses("no Ollama version", version=["0.32.14"])
-        for entries, says in (([None, 3, "x", {"name": 3}], "has no model"), ({"a": 1}, "no list of models")):
+        for entries, says in (([None, 3, "x", {"name": 3}], "has no model"), ({"a": 1}, "models is .* no list")):
             double = self.double()
             double.tags = lambda entries=entries: {"models": entries}
             with self.subTest(entries), self.assertRaisesRegex(ServerError, says):
