@@ -23,7 +23,7 @@ from selection.near import NearIndex
 from selection.near_messages import MessageIndex
 
 SHORTLIST = 20  # turns that `rerank` looks at
-_indexes = []  # [(class, the texts in it, index)] of the last few conversations
+_indexes = []  # [(class, the texts in it, index)] of the last 32: near and near-messages of 16 conversations
 
 
 def bm25(case):
@@ -64,7 +64,7 @@ def grown_index(make, texts):
     _, held, index = entry
     for text in texts[len(held) :]:
         index.add(*text)
-    _indexes[:] = [*(other for other in _indexes[-15:] if other is not entry), (make, texts, index)]
+    _indexes[:] = [*(other for other in _indexes[-31:] if other is not entry), (make, texts, index)]
     return index
 
 
