@@ -60,14 +60,12 @@ def event_log(events, seed=1):
     rng = random.Random(seed)
     for made in range(events):
         turn, step = made % 150 // 10 + 1, made % 10
-        event = {"conversation_id": f"c{made // 150}", "turn": turn, "reply": made % 150}
-        path = f"src/part_{rng.randrange(40)}.py"
-        if step == 0:
-            yield {**event, "kind": "user", "content": utterance(rng)}
-        elif step == 9:
-            yield {**event, "kind": "compaction" if turn == 8 else "assistant", "content": utterance(rng)}
+        event = {"conversation_id": f"c{made // 150}", "turn": turn, "reply": made % 150, "content": utterance(rng)}
+        if step in (0, 9):
+            yield {**event, "kind": "user" if step == 0 else "compaction" if turn == 8 else "assistant"}
         elif step % 2:
-            name, more = rng.choice((("read", {}), ("edit", {"text": f"x = {rng.randrange(999)}"})))
-            yield {**event, "kind": "tool_call", "name": name, "call_id": str(made), "arguments": {"path": path, **more}}
+            arguments = {"path": f"src/part_{rng.randrange(40)}.py"}
+            yield {**event, "kind": "tool_call", "name": rng.choice(("read", "edit")), "arguments": arguments,
+                   "call_id": str(made)}
         else:
             yield {**event, "kind": "tool_result", "content": f"{rng.randrange(3)} lines", "call_id": str(made - 1)}
