@@ -27,7 +27,7 @@ MACHINE = re.compile(r"\s*(?:# AGENTS\.md instructions|# CLAUDE\.md|Caveat: The 
                      r"System: Please continue\.|Stop hook feedback:|SessionStart:\S* hook|\[SYSTEM NOTIFICATION|"
                      r"I ran the following shell command:\n)")
 EDITOR_REQUEST = re.compile(r"\A# Context from my IDE setup:.*?^## My request for \w+:\s*", re.DOTALL | re.MULTILINE)
-SHELL_LINE = re.compile(r"^![ \t]?[\w./~$(-].*(?:\n|\Z)", re.MULTILINE)  # a command that the person let the tool run
+SHELL_LINE = re.compile(r"\A\s*![ \t]?(?=[\w./~$(-])(?!\w+[:!,])[^\n]*(?:\n|\Z)")  # a command for the tool to run
 CONTINUED = "This session is being continued from a previous conversation"  # how a summary begins in two tools
 
 

@@ -94,8 +94,9 @@ class WordsOfTheUser(unittest.TestCase):
         events = self.read(
             c.user("<bash-input>ls</bash-input>"),
             c.user("<bash-stdout>a.txt</bash-stdout><bash-stderr></bash-stderr>"),
-            c.user("!git status"), c.user("!git status\nnow commit it! and !important stays"))
-        self.assertEqual(turns(events), ["now commit it! and !important stays"])
+            c.user("!git status"), c.user("!git status\nnow commit it! and !important stays"),
+            c.user("!important: keep this\n!flag && x"))
+        self.assertEqual(turns(events), ["now commit it! and !important stays", "!important: keep this\n!flag && x"])
         self.assertEqual(self.summary["left_out"], {"text that the tool put under the user's role": 3})
 
     def test_a_notice_with_the_line_after_it_and_another_agents_message_are_cut_from_the_users_words(self):
