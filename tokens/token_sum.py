@@ -137,8 +137,8 @@ class TokenSum:
         """The costs of messages that are turns of two texts each, else None: `_parts` for what selectors ask most."""
         if roles != [USER, ASSISTANT] * (len(messages) // 2) or not set(map(len, messages)) <= {2}:
             return None
-        texts = [message.get("content") for message in messages]
-        if not set(map(type, texts)) <= {str} or self._kept > LIMIT:
+        texts = [message["content"] for message in messages if "content" in message]
+        if not set(map(type, texts)) <= {str} or self._kept > LIMIT or len(texts) < len(messages):
             return None
         keys = list(zip(texts[::2], texts[1::2]))
         new = {key: messages[2 * number : 2 * number + 2] for number, key in enumerate(keys) if key not in self._runs}
@@ -151,9 +151,9 @@ class TokenSum:
 
         None where the template refuses the head, or writes the first user message in another way than later ones.
         """
-        key = json.dumps([head, tools])  # not sorted: a template may write fields in their order
+        key = request_key(head, tools)
         if key not in self._heads:
-            self._keep(self._heads, key, self._new_head(head, tools), len(key))
+            self._keep(self._heads, key, self._new_head(head, tools), sum(map(len, key)))
         return self._heads[key]
 
     def _new_head(self, head, tools):
@@ -230,9 +230,9 @@ class TokenSum:
 
     def _rendered(self, messages, tools=None):
         """Tokens of a request that stands for others, or None where the template refuses it."""
-        key = json.dumps([messages, tools])
+        key = request_key(messages, tools)
         if key not in self._requests:
-            self._keep(self._requests, key, self._whole(messages, tools), len(key))
+            self._keep(self._requests, key, self._whole(messages, tools), sum(map(len, key)))
         return self._requests[key]
 
     def _costs(self, keys):
@@ -244,7 +244,7 @@ class TokenSum:
         known = [key for key in new if key[:2] in self._after]
         texts = ["".join(self._prefix[role]) + self._strip[role](content) + self._after[role, following]
                  for role, following, content in known]
-        for key, length in zip(known, self._lengths(texts)):
+        for key, length in zip(known, self._lengths(texts) if texts else ()):
             self._keep(self._texts, key, length - self._prefix_cost[key[0]], len(key[2]))
         return [self._texts.get(key) for key in keys]
 
@@ -268,6 +268,18 @@ class TokenSum:
 
 class Unlearnable(ValueError):
     """A template that does not write messages one after the other between control tokens."""
+
+
+def request_key(messages, tools):
+    """What tells requests apart: (role, content, ...) of texts, other messages and tools as JSON.
+
+    Not sorted: a template may write fields in their order.
+    """
+    key = [json.dumps(tools)]
+    for message in messages:
+        role, text = message.get("role"), message.get("content")
+        key += (role, text) if is_text(message, role) and role else (json.dumps(message), "")
+    return tuple(key)
 
 
 def plain(run):
