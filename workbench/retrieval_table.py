@@ -199,6 +199,8 @@ def main(argv=None):
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes")
     args = parser.parse_args(argv)
     names = [name.strip() for name in args.strategies.split(",") if name.strip()]
+    if args.jobs < 1:
+        raise InputError(f"--jobs {args.jobs}: give a whole number from 1")
     if args.against not in names:
         raise InputError(f"--against {args.against}: not among --strategies; add it there or name another baseline")
     selector_table(names)  # an unknown name is refused before the long work

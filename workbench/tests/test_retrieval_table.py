@@ -139,7 +139,7 @@ class AnySet(InFiles):
     def test_what_cannot_be_run_is_run(self):
         self.write(case_set({"turn": "t1", "text": "colour 1"}))
         for options in (["--strategies", "recent"], ["--strategies", "recent,nothing", "--against", "recent"],
-                        ["--budget", "x"]):
+                        ["--budget", "x"], ["--jobs", "0"]):
             with self.subTest(options):
                 self.assertEqual(self.told(*options)[0], 2)
 
