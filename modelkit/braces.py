@@ -16,7 +16,7 @@ _OBJECT_BEGINS = re.compile(r"""\{\s*+(?:["'“”„‘’`/#]|[\w$.+-]++\s*+:|
 _HIDES_BRACES = re.compile(r"""['“”„‘’`#]|//|/\*""")
 _KEY = re.compile(r"""(?:\A|[,{\[])\s*+["'“”’`][^"'“”’`]*+["'“”’`]\s*+:\s*+\Z""")
 _KEY_REACH = 200  # characters before a brace in which its key is looked for
-_NEXT = re.compile(r"\s*+(.)?", re.DOTALL)
+NEXT = re.compile(r"\s*+(.)?", re.DOTALL)  # the next character that is no white space
 
 
 def candidates(text):
@@ -30,16 +30,13 @@ def candidates(text):
     here = 0
     while here < len(places):
         start = places[here]
-        if text[start] != "{":
-            here += 1  # a quote or a stray closing brace outside of any object
-        elif closes[here + 1] >= 0:
-            yield start, places[closes[here + 1]] + 1
-            here = closes[here + 1] + 1
-        elif _OBJECT_BEGINS.match(text, start):
+        if text[start] == "{" and closes[here + 1] >= 0:
+            here = closes[here + 1]
+            yield start, places[here] + 1
+        elif text[start] == "{" and _OBJECT_BEGINS.match(text, start):
             yield start, None
             return
-        else:
-            here += 1
+        here += 1
 
 
 def _matching(text):
@@ -81,7 +78,7 @@ def with_places(text):
     for start, end in candidates(text):
         gap = text[done:start]
         depth = max(0, depth + gap.count("[") - gap.count("]"))
-        before, after = gap.rstrip()[-1:], _NEXT.match(text, end or len(text))[1]
+        before, after = gap.rstrip()[-1:], NEXT.match(text, end or len(text))[1]
         in_same_list = listed and "]" not in gap
         listed = in_same_list or before == "[" or (depth > 0 and (before == "," or after == "]"))
         yield start, end, listed or bool(_KEY.search(text, max(done, start - _KEY_REACH), start))
@@ -100,7 +97,7 @@ def ends_surely(text, start, end):
     done = start
     for string in _STRING.finditer(text, start, end):
         between = text[done:string.start()]
-        before, after = between.rstrip()[-1:], _NEXT.match(text, string.end(), end)[1]
+        before, after = between.rstrip()[-1:], NEXT.match(text, string.end(), end)[1]
         if before not in ("", *"{[(,:|") or after not in (None, *"}]),:|") or _HIDES_BRACES.search(between):
             return False
         done = string.end()

@@ -7,6 +7,8 @@ not count as a model does: `count_tokens` is a stand-in, `tokenizer.counter().co
 
 import re
 
+from modelkit import check_whole
+
 _FENCE_NAME = "USER_TEXT_"
 
 
@@ -18,14 +20,11 @@ def build_prompt(role, task, constraints, output_format, examples=(), context=No
     """
     if isinstance(constraints, str):
         raise ValueError(f"constraints must be a list of texts, got the text {constraints!r}; put it in a list")
-    blocks = [("ROLE", role), ("TASK", task),
-              ("CONSTRAINTS", "\n".join(f"{number}. {text.strip()}" for number, text in enumerate(constraints, 1))),
-              ("OUTPUT FORMAT", output_format)]
-    if examples:
-        blocks.append(("EXAMPLES", "\n\n".join(f"input: {given}\noutput: {wanted}" for given, wanted in examples)))
-    if context is not None:
-        blocks.append(("CONTEXT", context))
-    return "\n\n".join(f"{heading}:\n{text.strip()}" for heading, text in blocks)
+    numbered = "\n".join(f"{number}. {text.strip()}" for number, text in enumerate(constraints, 1))
+    shown = "\n\n".join(f"input: {given}\noutput: {wanted}" for given, wanted in examples) if examples else None
+    blocks = {"ROLE": role, "TASK": task, "CONSTRAINTS": numbered, "OUTPUT FORMAT": output_format, "EXAMPLES": shown,
+              "CONTEXT": context}
+    return "\n\n".join(f"{heading}:\n{text.strip()}" for heading, text in blocks.items() if text is not None)
 
 
 def fence(untrusted, rng):
@@ -57,8 +56,9 @@ def count_tokens(text):
 
 def budget(prompt, window=512, reserve=200, count=count_tokens):
     """{"used", "left", "fits"} in tokens: what the prompt takes of `window` with `reserve` kept for the answer."""
+    check_whole(0, window=window, reserve=reserve)
     used = count(prompt)
-    left = _room(window, reserve) - used
+    left = window - reserve - used
     return {"used": used, "left": left, "fits": left >= 0}
 
 
@@ -68,20 +68,13 @@ def fit_context(header, chunks, window=512, reserve=200, count=count_tokens):
     The header is never trimmed: where it alone is too long nothing is kept and `used` says so. Texts are counted
     joined by a line feed, as they are to be sent.
     """
-    room, text, kept = _room(window, reserve), header, []
-    used = count(header)
+    check_whole(0, window=window, reserve=reserve)
+    text, kept, used = header, [], count(header)
     for chunk in chunks:
         longer = f"{text}\n{chunk}"
         needed = count(longer)
-        if needed > room:
+        if needed > window - reserve:
             break  # not `continue`: a later chunk would be sent in place of one that matters more
         text, used = longer, needed
         kept.append(chunk)
     return kept, used
-
-
-def _room(window, reserve):
-    for name, value in (("window", window), ("reserve", reserve)):
-        if type(value) is not int or value < 0:
-            raise ValueError(f"{name} must be a whole number of tokens, 0 or more, got {value!r}")
-    return window - reserve

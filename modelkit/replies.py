@@ -12,14 +12,15 @@ single-quoted list that holds the one text  a', 'b  reads as two texts.
 
 import json
 import re
+from contextlib import suppress
 
 from base.command import parse_json
 from base.shown import one_line
-from modelkit.braces import STRING, candidates, ends_surely, with_places
+from modelkit import check_whole
+from modelkit.braces import NEXT, STRING, candidates, ends_surely, with_places
 
 _COMMAS = re.compile(rf"{STRING}|'(?:[^'\\]++|\\.?)*+'?|[\[{{,:]\s*+,|(,)(?=\s*+[}}\]])", re.DOTALL)
 _SINGLE_QUOTED = re.compile(r"'(?:[^'\\]++|\\[^'])*+'")
-_NEXT = re.compile(r"\s*+(.)?", re.DOTALL)
 _LATER_END = re.compile(r"(?s:.*?)'\s*+(?:[}\]]|,\s*+['}\]])")
 _ENDS_BEFORE = {  # after a repair, what tells that a string is still open where the object seems to end
     "trailing comma removed": re.compile(r'[^"]*+"\s*+[:,}\]]'),
@@ -45,13 +46,11 @@ def strip_fence(text):
 
     A line inside an object's braces stays: there it belongs to a value.
     """
-    objects = [(start, end) for start, end in candidates(text) if end is not None][::-1]
-    kept, place = [], 0
+    objects, kept, place = [found for found in candidates(text) if found[1] is not None][::-1], [], 0
     for line in text.splitlines(keepends=True):
         while objects and objects[-1][1] <= place:
             objects.pop()
-        inside = bool(objects) and objects[-1][0] < place
-        if inside or not _FENCE_LINE.fullmatch(line):
+        if objects and objects[-1][0] < place or not _FENCE_LINE.fullmatch(line):
             kept.append(line)
         place += len(line)
     return "".join(kept)
@@ -72,7 +71,7 @@ def quotes_to_double(text):
         raise ValueError("the text already has a double quote; swapping quotes could corrupt a value")
     swapped, done = [], 0
     for found in _SINGLE_QUOTED.finditer(text):
-        between, after = text[done:found.start()], _NEXT.match(text, found.end())[1]
+        between, after = text[done:found.start()], NEXT.match(text, found.end())[1]
         opens = between.rstrip()[-1:] in tuple("{[,:") or (not done and not between.strip())
         if not opens or after not in (None, *"}],:"):
             break
@@ -90,8 +89,7 @@ def parse_reply(text):
     nothing else looked like an object. An object inside a list, or under a key of an object that cannot be read, is
     a part of something else and not taken for the one that was asked for.
     """
-    value, took, _ = _read(text)
-    return value, took
+    return _read(text)[:2]
 
 
 def diagnose(text):
@@ -133,27 +131,17 @@ def _parse(text):
     forms = {text: "none needed"}
     forms.setdefault(drop_trailing_commas(text), "trailing comma removed")
     if "'" in text and '"' not in text:
-        try:
+        with suppress(ValueError):  # the first two forms may still parse
             swapped = quotes_to_double(text)  # before the commas: one inside single quotes is no trailing comma
             forms.setdefault(swapped, "single quotes swapped")
             forms.setdefault(drop_trailing_commas(swapped), "comma and quotes")
-        except ValueError:
-            pass  # the first two forms may still parse
     for form, took in forms.items():
-        value = _strict(form)
-        if value is not None:
-            return value, took
+        with suppress(ValueError, RecursionError):
+            value = parse_json(form, "reply")
+            json.dumps(value, ensure_ascii=False).encode("utf-8")  # half a surrogate pair could never be written again
+            if isinstance(value, dict):
+                return value, took
     return None, None
-
-
-def _strict(text):
-    """The object that `text` is in strict JSON, or None."""
-    try:
-        value = parse_json(text, "reply")
-        json.dumps(value, ensure_ascii=False).encode("utf-8")  # half a surrogate pair could never be written again
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
 
 
 def python_type(kind):
@@ -197,14 +185,12 @@ def _field_problems(field, value, rule):
         return [f"{field} must be a {wanted.__name__}, got a {type(value).__name__}"]
     problems = []
     if "one_of" in rule and value not in rule["one_of"]:
-        problems.append(f"{field} must be one of {', '.join(map(str, rule['one_of']))}, got {value!r}")
-    if "range" in rule:
-        least, most = rule["range"]
-        if not has_type(value, float) or not least <= value <= most:
-            problems.append(f"{field} must be from {least} to {most}, got {value!r}")
+        problems.append(f"one of {', '.join(map(str, rule['one_of']))}")
+    if "range" in rule and not (has_type(value, float) and rule["range"][0] <= value <= rule["range"][1]):
+        problems.append("from {} to {}".format(*rule["range"]))
     if rule.get("digits") and not (isinstance(value, str) and value.isascii() and value.isdigit()):
-        problems.append(f"{field} must be digits only, got {value!r}")
-    return problems
+        problems.append("digits only")
+    return [f"{field} must be {problem}, got {value!r}" for problem in problems]
 
 
 def ask_for_object(model, base_prompt, validate, max_attempts=3):
@@ -215,8 +201,7 @@ def ask_for_object(model, base_prompt, validate, max_attempts=3):
     problem may quote what the model said. history holds {"attempt", "problems"} for each reply. A truncated one ends
     the loop: only a larger output allowance helps.
     """
-    if type(max_attempts) is not int or max_attempts < 1:
-        raise ValueError(f"max_attempts must be a whole number, 1 or more, got {max_attempts!r}")
+    check_whole(1, max_attempts=max_attempts)
     history, prompt = [], base_prompt
     for attempt in range(1, max_attempts + 1):
         obj, _, diagnosis = _read(model(prompt))
@@ -227,7 +212,7 @@ def ask_for_object(model, base_prompt, validate, max_attempts=3):
         history.append({"attempt": attempt, "problems": problems})
         if not problems:
             return obj, history
-        if obj is None and diagnosis == "truncated":
+        if problems == [_CUT]:
             break
         quoted = [f"- {one_line(problem, LONGEST)}" for problem in problems]
         prompt = "\n".join([base_prompt, "", "PROBLEMS TO FIX:", *quoted])

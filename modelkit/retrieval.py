@@ -10,6 +10,7 @@ from collections import Counter
 from functools import lru_cache
 from math import fsum, log, sqrt
 
+from modelkit import check_whole
 from modelkit.segments import split_sentences, words
 
 STOP_WORDS = frozenset(
@@ -20,19 +21,18 @@ REFUSAL = "I do not know. No relevant context was found."
 
 def chunk_fixed(text, size, overlap=0):
     """Pieces of `size` characters, each beginning `overlap` before the end of the last; ends inside words."""
-    _at_least(1, size=size)
-    _at_least(0, overlap=overlap)
+    check_whole(1, size=size)
+    check_whole(0, overlap=overlap)
     if overlap >= size:
         raise ValueError(f"overlap {overlap} must be smaller than size {size}; no chunk would come further")
     if not text:
         return []
-    starts = range(0, max(1, len(text) - overlap), size - overlap)
-    return [text[start:start + size] for start in starts]
+    return [text[start:start + size] for start in range(0, max(1, len(text) - overlap), size - overlap)]
 
 
 def chunk_sentences(text, max_chars):
     """Whole sentences packed in order into chunks of at most `max_chars`; a longer sentence is a chunk of its own."""
-    _at_least(1, max_chars=max_chars)
+    check_whole(1, max_chars=max_chars)
     chunks = []
     for sentence in split_sentences(text):
         if chunks and len(chunks[-1]) + 1 + len(sentence) <= max_chars:
@@ -54,7 +54,7 @@ def tokens(text):
 
 def embed(text, dim=128):
     """A hashed bag of words of length one, or all zeros where no word is left."""
-    _at_least(1, dim=dim)
+    check_whole(1, dim=dim)
     vector = [0.0] * dim
     for token in tokens(text):
         place, sign = _bucket(token)
@@ -86,20 +86,17 @@ def build_index(docs, max_chars=160, embed=embed):
 
 def search(index, query, k=3, embed=embed):
     """The k best (cosine, row) pairs, best first, ties in the index's order; `embed` has to be the index's own."""
-    _at_least(1, k=k)
+    check_whole(1, k=k)
     vector = embed(query)
-    return _best_first((cosine(vector, row["vec"]), row) for row in index)[:k]
+    return sorted(((cosine(vector, row["vec"]), row) for row in index), key=lambda pair: -pair[0])[:k]
 
 
 def with_neighbours(index, row, radius=1):
     """The text of a row with those up to `radius` places beside it in its document, in order, joined by a space."""
-    _at_least(0, radius=radius)
-    near = [other for other in index if other["doc"] == row["doc"] and abs(_place(other) - _place(row)) <= radius]
-    return " ".join(other["text"] for other in sorted(near, key=_place))
-
-
-def _place(row):
-    return row["pos"] if "pos" in row else row["n"]
+    check_whole(0, radius=radius)
+    place = "pos" if "pos" in row else "n"
+    near = [other for other in index if other["doc"] == row["doc"] and abs(other[place] - row[place]) <= radius]
+    return " ".join(other["text"] for other in sorted(near, key=lambda other: other[place]))
 
 
 class Bm25Index:
@@ -175,15 +172,13 @@ def rerank_score(query, chunk):
 
 def rerank(query, shortlist):
     """(rerank_score, text) pairs of a shortlist of texts, best first, ties in the shortlist's order."""
-    return _best_first((rerank_score(query, text), text) for text in shortlist)
+    return sorted(((rerank_score(query, text), text) for text in shortlist), key=lambda pair: -pair[0])
 
 
 def answer_with_guard(question, search, generate, threshold=0.35):
     """generate(question, texts) where search(question) -> (score, text) pairs reaches the threshold, else REFUSAL."""
     hits = search(question)
-    if not hits or not hits[0][0] >= threshold:
-        return REFUSAL
-    return generate(question, [text for _, text in hits])
+    return generate(question, [text for _, text in hits]) if hits and hits[0][0] >= threshold else REFUSAL
 
 
 def gap_threshold(answerable, unanswerable):
@@ -194,13 +189,3 @@ def gap_threshold(answerable, unanswerable):
     if low >= high:
         raise ValueError(f"the groups overlap: unanswerable up to {low}, answerable from {high}; none parts them")
     return (low + high) / 2
-
-
-def _best_first(pairs):
-    return sorted(pairs, key=lambda pair: -pair[0])  # stable: ties keep their order
-
-
-def _at_least(least, **given):
-    for name, value in given.items():
-        if type(value) is not int or value < least:
-            raise ValueError(f"{name} must be a whole number, {least} or more, got {value!r}")

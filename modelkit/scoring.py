@@ -12,12 +12,12 @@ run   {"name", "score": 0..1, and what it took, such as "ms" and "usd_per_1k" (d
 from collections import Counter
 from math import fsum, isfinite
 
+from modelkit import check_whole
+
 
 def exact_match(answer, case):
     """Whether the answer is the one right text, case and outer white space aside; None where there is no such text."""
-    if case["exact"] is None:
-        return None
-    return answer.strip().lower() == case["exact"].strip().lower()
+    return None if case["exact"] is None else answer.strip().lower() == case["exact"].strip().lower()
 
 
 def contains_all(answer, case):
@@ -35,8 +35,8 @@ def rubric_score(answer, case):
     if not total > 0 or any(weight < 0 for weight, _, _ in case["rubric"]):
         raise ValueError(f"case {case['id']!r} has a rubric without positive weights; correct it")
     passed = [(weight, label, bool(check(answer))) for weight, label, check in case["rubric"]]
-    missed = [label for _, label, good in passed if not good]
-    return fsum(weight for weight, _, good in passed if good) / total, missed
+    share = fsum(weight for weight, _, good in passed if good) / total
+    return share, [label for _, label, good in passed if not good]
 
 
 def evaluate(system, cases):
@@ -64,16 +64,17 @@ def both_orders(judge, question, a, b):
 
     A judge that changes its mind with the order has no opinion: a tie.
     """
-    verdicts = [judge(question, a, b), judge(question, b, a)]
+    verdicts = judge(question, a, b), judge(question, b, a)
     for verdict in verdicts:
         if verdict not in ("first", "second"):
             raise ValueError(f"the judge said {verdict!r}; it has to say 'first' or 'second'")
-    return {("first", "second"): "a", ("second", "first"): "b"}.get(tuple(verdicts), "tie")
+    return {("first", "second"): "a", ("second", "first"): "b"}.get(verdicts, "tie")
 
 
 def agreement(judged, labels):
     """The share of items on which a judge and a person agree."""
-    _same_length(judged, labels)
+    if len(judged) != len(labels) or not labels:
+        raise ValueError(f"{len(judged)} judged and {len(labels)} labels; give one of each for at least one item")
     return sum(one == other for one, other in zip(judged, labels)) / len(labels)
 
 
@@ -93,8 +94,7 @@ def kappa(judged, labels):
 
 def repeat(judge, answer, times):
     """The `times` scores that judge(answer) gives the same answer, in order: their spread is the judge's own noise."""
-    if type(times) is not int or times < 1:
-        raise ValueError(f"times must be a whole number, 1 or more, got {times!r}")
+    check_whole(1, times=times)
     return [judge(answer) for _ in range(times)]
 
 
@@ -103,15 +103,13 @@ def compare(golden, candidate, tolerance=1e-9):
 
     Differences up to `tolerance` are none. A case that only one side has is a ValueError, not a skip.
     """
-    alone = sorted(map(str, set(golden) ^ set(candidate)))
-    if alone:
+    if alone := sorted(map(str, set(golden) ^ set(candidate))):
         raise ValueError(f"only one side has {', '.join(alone)}; score the same cases on both")
     if not golden:
         raise ValueError("no scores to compare; score at least one case")
-    for scores in (golden, candidate):
-        for name, score in scores.items():
-            if isinstance(score, bool) or not isinstance(score, (int, float)) or not isfinite(score):
-                raise ValueError(f"the score of {name} must be a finite number, got {score!r}")
+    for name, score in [*golden.items(), *candidate.items()]:
+        if isinstance(score, bool) or not isinstance(score, (int, float)) or not isfinite(score):
+            raise ValueError(f"the score of {name} must be a finite number, got {score!r}")
     moved = [[name, golden[name], candidate[name]] for name in golden]
     return {"improved": [row for row in moved if row[2] - row[1] > tolerance],
             "regressed": [row for row in moved if row[1] - row[2] > tolerance],
@@ -131,8 +129,7 @@ def gate_on_regressions(comparison):
 def eligible(runs, budget):
     """The runs that keep within every limit of the budget ({"ms": 1000, "usd_per_1k": 5.0})."""
     for run in runs:
-        lacking = sorted(set(budget) - set(run))
-        if lacking:
+        if lacking := sorted(set(budget) - set(run)):
             raise ValueError(f"run {run.get('name')!r} does not say its {', '.join(lacking)}; measure it")
     return [run for run in runs if all(run[limit] <= most for limit, most in budget.items())]
 
@@ -146,11 +143,5 @@ def cost_per_point(cheaper, dearer):
     """Dollars per 1,000 calls for each point (0.01 of score) that the dearer run gains over the cheaper one."""
     points = (dearer["score"] - cheaper["score"]) * 100
     if not points > 0:
-        names = f"{dearer.get('name')!r} scores no better than {cheaper.get('name')!r}"
-        raise ValueError(f"{names}; there is no gain to price")
+        raise ValueError(f"{dearer.get('name')!r} scores no better than {cheaper.get('name')!r}: no gain to price")
     return (dearer["usd_per_1k"] - cheaper["usd_per_1k"]) / points
-
-
-def _same_length(judged, labels):
-    if len(judged) != len(labels) or not labels:
-        raise ValueError(f"{len(judged)} judged and {len(labels)} labels; give one of each for at least one item")

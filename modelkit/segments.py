@@ -48,12 +48,8 @@ def _pairs(word):
     """The word, or where it is in a script without spaces its pairs of neighbouring characters."""
     parts = []
     for number, run in enumerate(_UNSPACED.split(word)):
-        if number % 2 == 0:
-            parts += [run] if run else []
-        elif len(run) == 1:
-            parts.append(run)
-        else:
-            parts += [run[place:place + 2] for place in range(len(run) - 1)]
+        paired = number % 2 and len(run) > 1
+        parts += [run[place:place + 2] for place in range(len(run) - 1)] if paired else [run] * bool(run)
     return parts
 
 

@@ -11,6 +11,7 @@ transcript  [{"kind": "observation", "tool", "args", "result": text}, ...], what
 
 from copy import deepcopy
 
+from modelkit import check_whole
 from modelkit.replies import has_type, python_type
 
 
@@ -19,8 +20,7 @@ def tool_manifest(tools):
     lines = ["TOOLS YOU MAY CALL:"]
     for name, tool in tools.items():
         arguments = ", ".join(f"{key}: {python_type(kind).__name__}" for key, kind in tool["args"].items())
-        description = tool.get("description")
-        lines.append(f"- {name}({arguments})" + (f" - {description}" if description else ""))
+        lines.append(f"- {name}({arguments})" + (f" - {tool['description']}" if tool.get("description") else ""))
     return "\n".join(lines)
 
 
@@ -30,8 +30,7 @@ def check_call(name, arguments, tools):
         return [f"there is no tool called {name!r}; available: {', '.join(tools) or 'none'}"]
     if not isinstance(arguments, dict):
         return [f"{name} needs its arguments as an object, got {arguments!r}"]
-    wanted = tools[name]["args"]
-    problems = []
+    wanted, problems = tools[name]["args"], []
     for key, kind in wanted.items():
         if key not in arguments:
             problems.append(f"{name} needs an argument called {key}")
@@ -48,29 +47,21 @@ def run_agent(task, model, tools, max_steps=6):
     that starts with ERROR, and so is a reply of no known kind. A tool gets a copy of its arguments, the model a copy
     of the transcript: neither can change what is recorded.
     """
-    if type(max_steps) is not int or max_steps < 1:
-        raise ValueError(f"max_steps must be a whole number, 1 or more, got {max_steps!r}")
+    check_whole(1, max_steps=max_steps)
     transcript = []
     for step in range(1, max_steps + 1):
         reply = model(task, deepcopy(transcript))
         kind = reply.get("kind") if isinstance(reply, dict) else None
         if kind == "final" and isinstance(reply.get("text"), str):
             return {"answer": reply["text"], "steps": step, "stopped": "answered", "transcript": transcript}
-        name, arguments = (reply.get("tool"), deepcopy(reply.get("args"))) if kind == "call" else (None, None)
+        name, arguments = None, None
+        result = "ERROR: reply with a call (kind, tool, args) or a final answer (kind, text)"
         if kind == "call":
-            result = _observe(name, arguments, tools)
-        else:
-            result = "ERROR: reply with a call (kind, tool, args) or a final answer (kind, text)"
+            name, arguments = reply.get("tool"), deepcopy(reply.get("args"))
+            problems = check_call(name, arguments, tools)
+            try:
+                result = "ERROR: " + "; ".join(problems) if problems else str(tools[name]["run"](**deepcopy(arguments)))
+            except Exception as error:  # any: a tool is the model's choice of code and input
+                result = f"ERROR: {type(error).__name__}: {error}"
         transcript.append({"kind": "observation", "tool": name, "args": arguments, "result": result})
     return {"answer": None, "steps": max_steps, "stopped": "step limit", "transcript": transcript}
-
-
-def _observe(name, arguments, tools):
-    """What a call gave, as text."""
-    problems = check_call(name, arguments, tools)
-    if problems:
-        return "ERROR: " + "; ".join(problems)
-    try:
-        return str(tools[name]["run"](**deepcopy(arguments)))
-    except Exception as error:  # any: a tool is the model's choice of code and input
-        return f"ERROR: {type(error).__name__}: {error}"

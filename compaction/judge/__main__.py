@@ -29,8 +29,6 @@ from modelkit.scoring import kappa
 LABELS = Path(__file__).parent / "labels.json"
 PLANTED = ("specific", "vague")
 REPEATS = 10
-
-
 ITEM = {**dict.fromkeys(("id", "probe", "expect", "context"), lambda text: isinstance(text, str) and text.strip()),
         "label": lambda label: label in JUDGED, "planted?": lambda kind: kind in PLANTED}
 SET = {"labelled_by": str, "items": lambda items: isinstance(items, list) and items != []}
@@ -51,14 +49,13 @@ def read_labels(path):
 
 
 def questions(items, repeats):
-    """Every question of a card in order: (part, id, number, question); number 0 of "repeat" is what counts."""
-    for item in items:
-        for number in range(repeats):
-            yield "repeat", item["id"], number, {key: item[key] for key in ("probe", "expect", "context")}
+    """{(part, id, number): question} of a card in order; number 0 of "repeat" is what counts."""
+    texts = {("repeat", item["id"], number): (item, item["context"]) for item in items for number in range(repeats)}
     for item, other in pairs(items):
-        for number, texts in enumerate(((item["context"], other["context"]), (other["context"], item["context"]))):
-            yield ("order", item["id"], number,
-                   {"probe": item["probe"], "expect": item["expect"], "context": "\n\n".join(texts)})
+        for number, both in enumerate(((item, other), (other, item))):
+            texts["order", item["id"], number] = item, "\n\n".join(one["context"] for one in both)
+    return {key: {"probe": item["probe"], "expect": item["expect"], "context": context}
+            for key, (item, context) in texts.items()}
 
 
 def pairs(items):
@@ -72,10 +69,10 @@ def pairs(items):
 def ask_all(judge, items, repeats, known=(), keep=lambda key, verdict: None):
     """{(part, id, number): verdict or "unjudged"} of every question; what is `known` is not asked again."""
     verdicts = dict(known)
-    for *key, question in progress(list(questions(items, repeats)), desc="judge", unit="question"):
-        key = tuple(key)
+    asked = questions(items, repeats)
+    for key in progress(asked, desc="judge", unit="question"):
         if key not in verdicts:
-            reply = judge(question)
+            reply = judge(asked[key])
             verdict = reply.get("verdict") if isinstance(reply, dict) else None
             verdicts[key] = verdict if verdict in JUDGED else "unjudged"
             keep(key, verdicts[key])
@@ -87,7 +84,7 @@ def make_card(identity, labels, verdicts, repeats):
     items = labels["items"]
     first = {item["id"]: verdicts["repeat", item["id"], 0] for item in items}
     both = [(item["label"], first[item["id"]], item.get("planted")) for item in items]
-    read = [(label, verdict, planted) for label, verdict, planted in both if verdict != "unjudged"]
+    read = [item for item in both if item[1] != "unjudged"]
     try:
         kappa_or_none = kappa([verdict for _, verdict, _ in read], [label for label, _, _ in read])
     except ValueError:  # undefined: no verdicts, or one label throughout

@@ -64,11 +64,10 @@ def make_judge(ask, identity):
     """A judge from `ask` (prompt -> text). Three attempts at most; a reply that stays unreadable is no verdict."""
 
     def judge(question):
-        prompt, _ = judge_prompt(question)
         none = {"verdict": None, "answer": None}
         try:
-            reply, history = ask_for_object(
-                lambda prompt: own_verdict(ask(prompt), question["context"]), prompt, problems_of, ATTEMPTS)
+            reply, history = ask_for_object(lambda prompt: own_verdict(ask(prompt), question["context"]),
+                                            judge_prompt(question)[0], problems_of, ATTEMPTS)
         except NoAnswer as error:
             return {**none, "problems": [str(error)]}
         return {**(reply or none), "problems": [problem for attempt in history for problem in attempt["problems"]]}
@@ -93,14 +92,12 @@ def own_verdict(reply, context):
     cut = next((start for start, end, _ in with_places(reply) if end is None and BEGUN.match(reply, start)), None)
     if cut is not None:
         return reply[cut:]
-    quoted = [verdict for _, verdict in whole_verdicts(context)]
-    own = [(text, verdict) for text, verdict in whole_verdicts(reply) if verdict not in quoted]
+    quoted, given = [verdict for _, verdict in whole_verdicts(context)], whole_verdicts(reply)
+    own = [(text, verdict) for text, verdict in given if verdict not in quoted]
     verdicts = sorted({verdict["verdict"] for _, verdict in own})
     if len(verdicts) > 1:
         return json.dumps({"answer": "-", "verdict": " and ".join(verdicts)})
-    if own:
-        return own[-1][0]
-    return "" if any(verdict in quoted for _, verdict in whole_verdicts(reply)) else reply
+    return own[-1][0] if own else "" if given else reply
 
 
 def without_thinking(reply):
@@ -118,13 +115,6 @@ def whole_verdicts(text):
     parts = [(text[start:end], parse_reply(text[start:end])[0])
              for start, end, is_part in with_places(text) if end is not None and not is_part]
     return [(part, value) for part, value in parts if value and not problems_of(value)]
-
-
-def model_judge(path, manifest=None):
-    """The judge behind the model block in a file; asked in other words it is another judge, so they are hashed."""
-    model, words = pinned_model(path, manifest), sha256(json.dumps([ROLE, TASK, CONSTRAINTS, OUTPUT]))
-    ask = partial(answer_text, model, num_predict=ANSWER_TOKENS)
-    return make_judge(ask, model["identity"] | {"prompt_sha256": words})
 
 
 def recorded_judge(name=None, path=None, card_path=None, manifest=None):
@@ -165,7 +155,10 @@ def find_judge(name, manifest=None):
     if name == "human":
         return human_judge()
     if ":" not in name or Path(name).exists():
-        return model_judge(name, manifest)
+        model = pinned_model(name, manifest)
+        words = sha256(json.dumps([ROLE, TASK, CONSTRAINTS, OUTPUT]))  # asked in other words it is another judge
+        ask = partial(answer_text, model, num_predict=ANSWER_TOKENS)
+        return make_judge(ask, model["identity"] | {"prompt_sha256": words})
     function = load_function(name, "human, the file of a model block")
 
     def ask(question):
@@ -188,7 +181,7 @@ def read_verdicts(path):
 
 
 def read_card(path, identity):
-    """The card in a file, as judge/__main__.py prints it, if it is this judge's; InputError otherwise."""
+    """The card in a file if it is this judge's; InputError otherwise."""
     card = read_json(path)
     if problem := misfit(card, CARD, "it"):
         raise InputError(f"{path}: is no card: {problem}; make one with python -m compaction.judge")

@@ -48,9 +48,8 @@ def pinned_model(path, manifest=None):
         body = model.body(messages, tools, num_ctx=window, num_predict=num_predict, seed=seed, options=GREEDY)
         entry = model.ask_whole(body, seed, tokens, f"{path}: a question of {tokens} tokens")
         kind = incomplete_kind(entry)
-        if kind == "empty_text" and entry["tool_calls"]:
-            kind = None
-        return {"seed": seed, "incomplete": kind} if kind else entry
+        whole = kind is None or kind == "empty_text" and entry["tool_calls"]
+        return entry if whole else {"seed": seed, "incomplete": kind}
 
     return {"ask": ask, "identity": identity}
 

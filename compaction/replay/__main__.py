@@ -13,6 +13,7 @@ pair     lost: the reference passes and the compacted run fails; gained: the oth
 """
 
 import sys
+from functools import partial
 from pathlib import Path
 
 from base.command import InputError, dump, make_parser, progress, run_command
@@ -40,8 +41,8 @@ def replay(fixture, context, agent, judge, count, room, steps=1):
     turn, history = context["turn"], fixture["history"]
     items = [item for item in fixture["must_survive"] if item["turn"] < turn]
     later = [following["user"] for following in history[turn : turn - 1 + steps]]
-    full = [message for earlier in history[: turn - 1] for message in turn_messages(earlier)]
-    full.append({"role": "user", "content": history[turn - 1]["user"]})
+    full = [*(message for earlier in history[: turn - 1] for message in turn_messages(earlier)),
+            {"role": "user", "content": history[turn - 1]["user"]}]
     fits, failed = count(full) <= room, bool(context.get("failed"))
     reference = go_on(full, later, items, fixture, agent, judge) if fits else recorded_run(fixture, turn, steps, items)
     if failed:  # above the model's window: no request can hold it
@@ -115,10 +116,7 @@ def find_agent(args):
     """(agent, identity) that the options name."""
     if args.agent:
         function = load_function(args.agent, "--model FILE")
-
-        def agent(task, transcript):
-            return call_own(function, args.agent, task, transcript)
-
+        agent = partial(call_own, function, args.agent)
         agent.extractive = getattr(function, "extractive", False)
         return agent, getattr(function, "identity", {"function": args.agent, "sha256": code_hash(function)})
     model = pinned_model(args.model, args.tokenizer)
@@ -126,7 +124,7 @@ def find_agent(args):
     return model_agent(ask), model["identity"]
 
 
-def arguments(argv):
+def main(argv=None):
     parser = make_parser(__doc__)
     parser.add_argument("--compactor", required=True, metavar="NAME",
                         help="recent, notes, ledger, summary or your own (FILE.py:NAME, module:function)")
@@ -142,11 +140,7 @@ def arguments(argv):
     add_budget(parser, BUDGET, KEEP_SHARE)
     add_judge(parser)
     add_tokenizer(parser)
-    return parser.parse_args(argv)
-
-
-def main(argv=None):
-    args = arguments(argv)
+    args = parser.parse_args(argv)
     if args.steps < 1:
         raise InputError(f"--steps is {args.steps}; replay at least the current user turn")
     budget, judge, fixtures = budget_of(args), judge_of(args), load_fixtures(args.fixtures)

@@ -35,14 +35,13 @@ def recorded_tools(history):
 
 def tool(name, recorded, results):
     """One tool: the arguments that every recorded call of it had, and their types in the last one."""
-    always = set.intersection(*(set(arguments) for arguments in recorded))
+    always = set.intersection(*map(set, recorded))
     types = {key: type(value) for key, value in recorded[-1].items() if key in always and type(value) in TYPES}
 
     def run(**arguments):
-        try:
-            return results[same(name, arguments)]
-        except KeyError:
-            raise LookupError("nothing was recorded for this call; go on without it") from None
+        if (key := same(name, arguments)) not in results:
+            raise LookupError("nothing was recorded for this call; go on without it")
+        return results[key]
 
     return {"args": types, "run": run}
 
@@ -74,30 +73,22 @@ def go_on(messages, later, items, fixture, agent, judge):
         return done, [[call["tool"], call["args"]] for call in done["transcript"]]
 
     for number, user in enumerate([None, *later]):
-        if number:
-            messages = [*messages, {"role": "user", "content": user}]
+        messages = [*messages, *([{"role": "user", "content": user}] if number else [])]
         done, calls = loop(messages)
-        messages = messages + transcript_messages(done["transcript"], f"r{number}")
+        messages += transcript_messages(done["transcript"], f"r{number}")
         if done["answer"]:
             messages.append({"role": "assistant", "content": done["answer"]})
         run["calls"] += calls
         run["answers"].append(done["answer"])
+    copies = getattr(agent, "extractive", False)  # it answers in the context's words or not at all
     for item in items:
         done, run["probe_calls"][item["id"]] = loop([*messages, {"role": "user", "content": item["probe"]}])
-        run["checks"][item["id"]] = grade(item, fixture["history"], done["answer"], judge,
-                                          getattr(agent, "extractive", False))
+        run["checks"][item["id"]] = "unjudged"
+        if done["answer"] and done["answer"].strip():
+            said = {"messages": [{"role": "assistant", "content": done["answer"]}]}
+            checked = check(item, fixture["history"], said, extractive=copies, judge=judge)
+            run["checks"][item["id"]] = checked["verdict"]
     return run
-
-
-def grade(item, history, answer, judge, copies=False):
-    """The verdict on one answer, as items.check gives it on a context; no answer is unjudged.
-
-    copies: the agent answers in the context's words or not at all (its attribute `extractive`).
-    """
-    if not answer or not answer.strip():
-        return "unjudged"
-    said = {"messages": [{"role": "assistant", "content": answer}]}
-    return check(item, history, said, extractive=copies, judge=judge)["verdict"]
 
 
 def transcript_messages(transcript, prefix):
@@ -116,10 +107,8 @@ def model_agent(ask):
 
     def agent(task, transcript):
         entry = ask([*task["messages"], *transcript_messages(transcript, "t")], task["tools"])
-        if "incomplete" in entry:
-            return {"kind": "final", "text": ""}  # no answer: unjudged, neither right nor wrong
-        if not entry["tool_calls"]:
-            return {"kind": "final", "text": entry["answer"]}
+        if "incomplete" in entry or not entry["tool_calls"]:  # incomplete: unjudged, neither right nor wrong
+            return {"kind": "final", "text": "" if "incomplete" in entry else entry["answer"]}
         function = entry["tool_calls"][0].get("function")
         function = function if isinstance(function, dict) else {}
         return {"kind": "call", "tool": str(function.get("name")), "args": function.get("arguments")}

@@ -57,7 +57,7 @@ class Window(unittest.TestCase):
 
     def test_bad_sizes_are_refused(self):
         for sizes in ({"window": -1}, {"reserve": -1}, {"window": True}, {"reserve": 1.5}):
-            with self.assertRaisesRegex(ValueError, "whole number of tokens"):
+            with self.assertRaisesRegex(ValueError, "must be a whole number, 0 or more"):
                 prompts.budget("a", **sizes)
 
     def test_apostrophes_belong_to_words_and_other_signs_do_not(self):
