@@ -9,6 +9,7 @@ tool's own lines, lines of output that are alike, the same job for another objec
 
 import re
 from collections import Counter
+from math import fsum
 
 from base.shown import one_line
 from compaction.fixtures.directives import LIFTS, MACHINE, PLAIN, RULE, cue, orders, prose, sentences
@@ -108,7 +109,7 @@ class Said:
         common = said["letters"] & there["letters"]
         if not common:
             return 0, 0, 0
-        both, mine, its = (sum(1 / (1 + max(0, self.holders[one] - 3) / 6) for one in letters)
+        both, mine, its = (fsum(1 / (1 + max(0, self.holders[one] - 3) / 6) for one in letters)  # whatever the order
                            for letters in (common, said["letters"], there["letters"]))
         return both / mine, len(common), both / its
 
