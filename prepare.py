@@ -99,15 +99,14 @@ def pin_model(model, revision, path, given):
     lines, outcome = try_model(manifest, files, path)
     prepare(manifest, folder(path), {f"folder {given}" if given else "Hugging Face hub": files.get})
     write_json(folder(path) / KEPT, outcome)
-    for line in lines:
-        tell(line)
     if old is None:
         write_json(path, manifest)
-        tell(f"{model} is pinned in {path}")
+    for line in [*lines, f"{model} is pinned in {path}"]:
+        tell(line)
 
 
 def try_model(manifest, files, path):
-    """(lines that say what the template cannot do and how requests are counted, the trial's outcome), or InputError."""
+    """(lines on what the template cannot write and how requests are counted, the trial's outcome), or InputError."""
     from tokenizer import make_counter
 
     tell("a chat template is code from its publisher; it runs in a sandbox, first in a process of its own with limits")

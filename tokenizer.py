@@ -34,6 +34,8 @@ class Counter:
     """The loaded tokenizer and template of one manifest. Called with messages, it gives their tokens.
 
     messages  [{"role", "content"}, ...], with tool_calls and tool results as in OpenAI's interface
+    way       how plain requests are counted: "sum", "incremental" or "whole"
+    sums      whether `part` can tell what runs add: a system text changes nothing of how other messages are written
     """
 
     def __init__(self, tokenizer, template, manifest):
@@ -43,6 +45,7 @@ class Counter:
         added = tokenizer.get_added_tokens_decoder().values()
         self.control_tokens = sorted((token.content for token in added if token.special), key=len, reverse=True)
         self._sum = TokenSum(self.text, self.lengths, self.control_tokens, marks, words)
+        self.way, self.sums = self._sum.way, self._sum.adds
         self._whole, self._whole_s = 0, 0.0
 
     def count(self, messages, tools=None):
@@ -67,16 +70,6 @@ class Counter:
         A run starts with a user's message and ends before the next one. The runs are tokenised together.
         """
         return self._sum.parts(runs)
-
-    @property
-    def way(self):
-        """How plain requests are counted: "sum", "incremental" or "whole"."""
-        return self._sum.way
-
-    @property
-    def sums(self):
-        """Whether `part` can tell what runs add: a system text changes nothing of how other messages are written."""
-        return self._sum.adds
 
     def text(self, messages, tools=None):
         """The request as the template writes it."""
@@ -171,8 +164,8 @@ def main(argv=None):
     for cost in costs:
         rows = [[number, row["role"], "with the next" if row["tokens"] is None else row["tokens"]]
                 for number, row in enumerate(cost["messages"], 1)]
-        rows = [["", "around the messages", cost["around"]], *rows, ["", "the request", cost["tokens"]]]
-        print("\n".join(columns(rows, right=[0, 2])), file=sys.stderr)
+        ends = ["", "around the messages", cost["around"]], ["", "the request", cost["tokens"]]
+        print("\n".join(columns([ends[0], *rows, ends[1]], right=[0, 2])), file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """Rebuild a tokenizers file (tokenizer.json) from the vocabulary in a GGUF file's metadata, to the exact byte.
 
-Reads GGUF versions 2 and 3, little-endian, and of the metadata only the three arrays that a BPE vocabulary needs.
-Reads no tensors. What comes out is only as good as its hash, which prepare.py checks.
+Reads GGUF versions 2 and 3, little-endian; no tensors. What comes out is only as good as its hash.
 """
 
 import json

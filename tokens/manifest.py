@@ -73,8 +73,7 @@ def is_shipped(manifest_path):
 
 def verify(target, manifest):
     """What keeps a folder from being prepared: [problem, ...], empty when every file has its pinned size and hash."""
-    problems = [file_problem(Path(target) / name, pinned) for name, pinned in manifest["files"].items()]
-    return [problem for problem in problems if problem]
+    return list(filter(None, (file_problem(Path(target) / name, pinned) for name, pinned in manifest["files"].items())))
 
 
 def file_problem(path, pinned):

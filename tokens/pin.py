@@ -2,8 +2,6 @@
 
 The chat template is chat_template.jinja, or the (default) one in tokenizer_config.json, put into a file of its own.
 The special tokens that the template writes by name (bos_token, eos_token, ...) stand in the manifest too.
-
-Writes nothing (prepare.py does) and does not load what it pins (tokenizer.py does).
 """
 
 import hashlib
@@ -17,10 +15,8 @@ TOKENIZER = "tokenizer.json"
 
 
 def pin(model, revision, given=None):
-    """(manifest, {file name: bytes}) of a model on the hub at a commit, or of the folder `given`; or InputError.
-
-    Of a folder the hashes are the pin, so `revision` may be None there.
-    """
+    """(manifest, {file name: bytes}) of a model on the hub at a commit, or of the folder `given`, where the hashes
+    are the pin and `revision` may be None; or InputError."""
     try:
         if not re.fullmatch("[0-9a-f]{40}", revision or ("0" * 40 if given is not None else "")):
             raise InputError(f"--revision {revision or '(none)'} is no full commit hash; give its 40 hexadecimal "
@@ -91,7 +87,6 @@ def is_listed(data, entry):
 
 def licence_of(card):
     """The licence that a model card names, or None."""
-    licence = card.get("license") if card else None
-    if licence == "other":
-        licence = card.get("license_name") or licence
+    licence = (card or {}).get("license")
+    licence = card.get("license_name", licence) if licence == "other" else licence
     return licence if isinstance(licence, str) else None

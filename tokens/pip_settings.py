@@ -28,8 +28,7 @@ CREDENTIALS = " (put the credentials into pip's index-url or into ~/.netrc)"
 def read_settings():
     """The settings in pip's configuration files and environment variables, as pip reports them, or SourceError.
 
-    The section of a command overrules the global one, and the environment overrules both, as in pip itself. Without
-    an index-url it is the default that pip's help prints.
+    The section of a command overrules the global one, the environment both. The default index-url is in pip's help.
     """
     lines = run_pip("config", "list", "-vvv").splitlines()  # -vvv: a "quiet" in the configuration would hide the list
     found = [match.groups() for match in (re.fullmatch(r"([\w:.-]+)=(['\"].*)", line) for line in lines) if match]
@@ -39,8 +38,7 @@ def read_settings():
             if key.startswith(section) and ast.literal_eval(value):  # pip passes over empty values
                 settings[key.removeprefix(section)] = ast.literal_eval(value)
     if "index-url" not in settings:
-        match = re.search(r"--index-url.*?\(default\s+(\S+?)\)", run_pip("download", "--help"), re.DOTALL)
-        if match:
+        if match := re.search(r"--index-url.*?\(default\s+(\S+?)\)", run_pip("download", "--help"), re.DOTALL):
             settings["index-url"] = match.group(1)
     return settings
 
@@ -51,9 +49,9 @@ def run_pip(*arguments):
         raise SourceError("pip is missing from this Python, its configuration cannot be read (python -m ensurepip)")
     options = {"capture_output": True, "encoding": "utf-8", "errors": "replace", "timeout": 60}
     # -P: no module of the working directory stands in for one of pip's
-    environment = {**os.environ, "COLUMNS": "1000", "PYTHONIOENCODING": "utf-8"}  # wide, so that no address is wrapped
+    options["env"] = {**os.environ, "COLUMNS": "1000", "PYTHONIOENCODING": "utf-8"}  # wide: no address is wrapped
     try:
-        done = subprocess.run([sys.executable, "-P", "-m", "pip", *arguments], env=environment, **options)
+        done = subprocess.run([sys.executable, "-P", "-m", "pip", *arguments], **options)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise SourceError(f"pip does not run: {reason(error)}") from None
     if done.returncode:
@@ -99,7 +97,7 @@ def download(address, settings, name=None):
     """(bytes, content type, final address) of an http address, or SourceError.
 
     `name`: the archive's, shown with a bar. One deadline ends the exchange whatever comes: interim answers without
-    end, a byte of a header a second. The libraries' time-outs are for the wait between two bytes.
+    end, a byte of a header a second. The library's time-outs are for the wait between two bytes.
     """
     answer, allowed_s = Future(), ARCHIVE_S if name else PAGE_S
 

@@ -36,8 +36,8 @@ def one_at_a_time(target):
 
 
 def cannot_write(target, error):
-    remedy = "put that right, or name another folder with LAB_TOKENIZER"
-    return InputError(f"{target}: cannot be written: {error.strerror or error}; {remedy}")
+    return InputError(f"{target}: cannot be written: {error.strerror or error}; put that right, or name another "
+                      "folder with LAB_TOKENIZER")
 
 
 def put(path, data):

@@ -1,7 +1,6 @@
 """Two of the places that prepare.py takes files from: a folder, and the Hugging Face hub at a pinned revision.
 
-A source gives a file's bytes by name, or raises SourceError with a phrase that says why not. Whether they are the
-right bytes is for the caller to check, by hash.
+A source gives a file's bytes by name, unchecked, or raises SourceError with a phrase that says why not.
 """
 
 import json
@@ -136,8 +135,7 @@ def hub_file(model, revision, name, size):
             return super().update(number)
 
     with tempfile.TemporaryDirectory() as place:
-        # force_download: without it a hub that does not answer is asked once more, for a minute. It also leaves the
-        # user's cache of models as it is.
+        # force_download: else a hub that does not answer is asked once more, for a minute, and the user's cache grows
         path = hf_hub_download(model, name, revision=revision, local_dir=place, force_download=True,
                                etag_timeout=ANSWER_S, tqdm_class=Bar)
         return Path(path).read_bytes()

@@ -28,8 +28,6 @@ def template_text(files, where):
 def compile_template(source, today=None):
     """(template, marks, words): a chat template as transformers renders it, and what it looks for in messages.
 
-    Sandboxed, blocks trimmed, raise_exception and strftime_now at hand, {% generation %} passed over.
-
     today  the ISO date that strftime_now writes; None: a template that asks for it fails
     marks  texts with punctuation, like "</think>"; words: those without, and single signs, like "system" and "."
     """
@@ -43,10 +41,7 @@ def compile_template(source, today=None):
 
     class Sandbox(ImmutableSandboxedEnvironment):
         def getattr(self, obj, attribute):
-            """What a namespace() of the template holds is the template's own: no need to ask whether it is safe.
-
-            The pinned template reads one for every pair of messages, which made most of the time of a full count.
-            """
+            """What a namespace() holds is the template's own and safe; asking took most of the time of a full count."""
             if type(obj) is Namespace and not attribute.startswith("_"):
                 return getattr(obj, attribute, self.undefined(obj=obj, name=attribute))
             return super().getattr(obj, attribute)

@@ -12,8 +12,8 @@ not across a user message. The second form is for templates that write the first
 of its own (a system text is moved into it). A run of plain text is the sum of its messages; any other run is rendered
 once between two others. So is a text that holds what the template looks for in texts (some cut at "</think>").
 
-Both forms are tried on requests of many shapes when a counter is made. Where one differs by one token, or answers what
-the template refuses, it is never used: `way` is then "whole", and the counter renders and tokenises whole requests.
+Both forms are tried on requests of many shapes. One that differs by one token, or answers what the template refuses, is
+never used; if neither holds, `way` is "whole", and the counter renders and tokenises whole requests.
 """
 
 import json
@@ -142,19 +142,14 @@ class TokenSum:
             return None
         keys = list(zip(texts[::2], texts[1::2]))
         new = {key: messages[2 * number : 2 * number + 2] for number, key in enumerate(keys) if key not in self._runs}
-        if new:
-            self._cost_runs(new)
-        return [self._runs[key] for key in keys]
+        return self._costs_of(keys, new)
 
     def _head(self, head, tools):
         """Tokens of what stands around the runs: the messages before the first, tools, the generation prompt.
 
         None where the template refuses the head, or writes the first user message in another way than later ones.
         """
-        key = request_key(head, tools)
-        if key not in self._heads:
-            self._keep(self._heads, key, self._new_head(head, tools), sum(map(len, key)))
-        return self._heads[key]
+        return self._once(self._heads, request_key(head, tools), lambda: self._new_head(head, tools))
 
     def _new_head(self, head, tools):
         try:
@@ -175,10 +170,8 @@ class TokenSum:
             return True
         if len(replies) > 1 or not is_text(replies[0], ASSISTANT) or self._acted_on(replies[0]["content"]):
             return False
-        key = json.dumps(["apart", head])
-        if key not in self._heads:
-            self._keep(self._heads, key, self._is_apart(system, *replies), len(key))
-        return self._heads[key]
+        key = ("apart", *request_key(head, None))
+        return self._once(self._heads, key, lambda: self._is_apart(system, *replies))
 
     def _is_apart(self, system, *replies):
         """Whether costs may be added to a request with this system text (None: none), or the template refuses it."""
@@ -196,13 +189,10 @@ class TokenSum:
         if self._kept > LIMIT:
             self._forget()
         keys = [tuple(message["content"] for message in run) if plain(run) else json.dumps(run) for run in runs]
-        new = {key: run for key, run in zip(keys, runs) if key not in self._runs}
-        if new:
-            self._cost_runs(new)
-        return [self._runs[key] for key in keys]
+        return self._costs_of(keys, {key: run for key, run in zip(keys, runs) if key not in self._runs})
 
-    def _cost_runs(self, runs):
-        """Find the costs of runs, {key: run}: those of plain text together, each of the others by itself."""
+    def _costs_of(self, keys, runs):
+        """The costs by keys; the new runs, {key: run}, those of plain text together, each of the others by itself."""
         plains = {}
         for key, run in runs.items():
             if plain(run) and not any(self._acted_on(message["content"]) for message in run):
@@ -215,6 +205,7 @@ class TokenSum:
         for key, run in runs.items():
             if self._runs.get(key) is None:
                 self._keep(self._runs, key, self._added(run), len(key))
+        return [self._runs[key] for key in keys]
 
     def _added(self, run):
         """Tokens of a run that is no plain text, rendered among others, or None where they depend on those."""
@@ -230,10 +221,7 @@ class TokenSum:
 
     def _rendered(self, messages, tools=None):
         """Tokens of a request that stands for others, or None where the template refuses it."""
-        key = request_key(messages, tools)
-        if key not in self._requests:
-            self._keep(self._requests, key, self._whole(messages, tools), sum(map(len, key)))
-        return self._requests[key]
+        return self._once(self._requests, request_key(messages, tools), lambda: self._whole(messages, tools))
 
     def _costs(self, keys):
         """For each (role, next role, content) what the message adds, or None where the template never writes that.
@@ -247,6 +235,12 @@ class TokenSum:
         for key, length in zip(known, self._lengths(texts) if texts else ()):
             self._keep(self._texts, key, length - self._prefix_cost[key[0]], len(key[2]))
         return [self._texts.get(key) for key in keys]
+
+    def _once(self, kept, key, find):
+        """kept[key], and what find() gives where it is new."""
+        if key not in kept:
+            self._keep(kept, key, find(), sum(map(len, key)))
+        return kept[key]
 
     def _keep(self, kept, key, value, size):
         kept[key] = value

@@ -11,6 +11,7 @@ outcome  {"sha256": of the template, "problem": why it cannot be used, or null,
 import json
 import subprocess
 import sys
+from contextlib import suppress
 
 from base.command import InputError, read_json, write_json
 from base.shapes import Each, Only, misfit
@@ -34,26 +35,18 @@ ABILITIES = {
 def tried(source, manifest, place):
     """The outcome for a template's text, kept in the folder `place` or found out now; TokenizerError where it fails."""
     path = place / KEPT
-    outcome = kept_outcome(path, manifest["files"]["chat_template.jinja"]["sha256"])
-    if outcome is None:
+    try:
+        outcome = read_json(path)
+    except InputError:
+        outcome = None
+    if misfit(outcome, OUTCOME) or outcome["sha256"] != manifest["files"]["chat_template.jinja"]["sha256"]:
         outcome = try_template(source, manifest)
-        try:
+        with suppress(InputError):  # a folder that may only be read: tried again each time
             write_json(path, outcome)
-        except InputError:
-            pass  # a folder that may only be read: tried again each time
     if outcome["problem"]:
         raise TokenizerError(f"{manifest['model']}: {outcome['problem']}; pin another template (or remove {path} to "
                              "have it tried again)")
     return outcome
-
-
-def kept_outcome(path, digest):
-    """The outcome in a file, or None where there is none for this template."""
-    try:
-        outcome = read_json(path)
-    except InputError:
-        return None
-    return None if misfit(outcome, OUTCOME) or outcome["sha256"] != digest else outcome
 
 
 def try_template(source, manifest):
@@ -82,10 +75,8 @@ def set_limits(memory_bytes, processor_s):
     except ImportError:  # Windows: the parent's clock alone
         return
     resource.setrlimit(resource.RLIMIT_CPU, (processor_s, processor_s + 5))
-    try:
+    with suppress(ValueError, OSError):  # a system that knows the limit and refuses it
         resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
-    except (ValueError, OSError):  # a system that knows the limit and refuses it
-        pass
 
 
 def try_here(source, special, today):
