@@ -28,10 +28,9 @@ def tell_ci(suite, checks, path=None, environment=os.environ):
 
 def junit(suite, checks):
     """JUnit XML of one suite: a test case for each check, `failure` or `error` inside those that did not pass."""
-    counts = {state: sum(check["state"] == state for check in checks) for state in ("failed", "error")}
-    lines = ['<?xml version="1.0" encoding="UTF-8"?>',
-             f'<testsuite name={attribute(suite)} tests="{len(checks)}" failures="{counts["failed"]}" '
-             f'errors="{counts["error"]}">']
+    failed, errors = (sum(check["state"] == state for check in checks) for state in ("failed", "error"))
+    lines = ['<?xml version="1.0" encoding="UTF-8"?>', f'<testsuite name={attribute(suite)} tests="{len(checks)}" '
+             f'failures="{failed}" errors="{errors}">']
     for check in checks:
         lines.append(f"  <testcase classname={attribute(check['group'])} name={attribute(check['name'])}>")
         if check["state"] != "passed":

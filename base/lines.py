@@ -111,9 +111,8 @@ def read_lines(path):
     """[(line number, value), ...] of the file; a last line that was cut off while it was written is left out."""
     whole, end, tail = read_bytes(path).rpartition(b"\n")
     text = as_text(whole + end + (b"" if is_torn(tail) else tail), path)
-    return [(number, parse_json(line, f"{path}: line {number}"))
-            for number, line in enumerate(text.split("\n"), 1)
-            if line.strip()]
+    lines = enumerate(text.split("\n"), 1)
+    return [(number, parse_json(line, f"{path}: line {number}")) for number, line in lines if line.strip()]
 
 
 def is_torn(tail):

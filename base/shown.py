@@ -1,5 +1,7 @@
 """Show text that somebody else wrote: on one line, in a table, unable to steer a terminal or the text beside it."""
 
+from itertools import zip_longest
+
 # What acts on other text than itself: control characters but tab and line feed, and the overrides and embeddings of
 # bidirectional text. Its plain marks stay: Hebrew and Arabic are written with them.
 STEERING = [*range(9), *range(11, 32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
@@ -26,8 +28,7 @@ def columns(rows, right=()):
     columns([["rule", "found"], ["recent", 2]], right=[1]) -> ["rule    found", "recent      2"]
     """
     rows = [[one_line(cell) for cell in row] for row in rows]
-    widths = [
-        max(len(row[place]) for row in rows if place < len(row)) for place in range(max(map(len, rows), default=0))]
+    widths = [max(map(len, cells)) for cells in zip_longest(*rows, fillvalue="")]
     return ["  ".join(cell.rjust(width) if place in right else cell.ljust(width)
                       for place, (cell, width) in enumerate(zip(row, widths))).rstrip()
             for row in rows]

@@ -57,14 +57,12 @@ def turn_problem(turn, place="turn", calls=None):
             return problem
         if message["role"] == "tool":
             if message.get("tool_call_id") not in answerable:
-                return (f"{where} answers no call of the assistant's message before it, or answers one twice: a "
-                        "template would leave it out")
+                return f"{where} answers no call of the message before it, or one twice: a template would leave it out"
             answerable.remove(message.get("tool_call_id"))
             continue
         answerable = [call.get("id") for call in message.get("tool_calls", [])]
         if calls is not None:
-            twice = [name for name in answerable if name in calls or answerable.count(name) > 1]
-            if twice:
+            if twice := [name for name in answerable if name in calls or answerable.count(name) > 1]:
                 return f"{where}: the call id {twice[0]!r} stands twice in the conversation"
             calls.update(answerable)
     return None
@@ -138,8 +136,7 @@ def calls_of(message):
             if not (isinstance(arguments, dict) and isinstance(name, str) and isinstance(number, str)):
                 raise ValueError("an id and a name are texts")
         except (KeyError, TypeError, ValueError, RecursionError) as error:
-            raise MessageError(
-                f"the tool call {call!r:.80} cannot be read ({error}); arguments are a JSON object") from None
+            raise MessageError(f"tool call {call!r:.80} is not read ({error}); arguments are a JSON object") from None
         read.append({"id": number, "type": "function", "function": {"name": name, "arguments": arguments}})
     return read
 

@@ -43,8 +43,7 @@ def check_comparable(recorded, fresh):
     for field in sorted((set(recorded) | set(fresh)) - FREE):
         old, new = (list(levels(report)) if field == "budgets" else report.get(field) for report in (recorded, fresh))
         if old != new:
-            raise NotComparable(f"{field} differs: recorded {old!r:.90}, fresh {new!r:.90}; record both with the same "
-                                "cases, counter and grader")
+            raise NotComparable(f"{field} differs: recorded {old!r:.90}, fresh {new!r:.90}; record both with the same")
 
 
 def named_pairs(recorded, fresh, pairs):

@@ -95,17 +95,11 @@ def main(argv=None):
     parser = make_parser(__doc__)
     parser.add_argument("format", choices=("locomo", "longmemeval", "chat"))
     parser.add_argument("file", type=Path, help="the file as its authors publish it; of a chat, JSON lines or a list")
-    parser.add_argument(
-        "--budget", type=int, default=4096, metavar="N", help="input tokens a case (default %(default)s)")
-    parser.add_argument("--question",
-                        choices=("last", "all"),
-                        default="last",
-                        help="which user messages of a chat become cases (default %(default)s); all of a long "
-                        "conversation make a large set, since each has its history")
-    parser.add_argument(
-        "--mask", action="store_true", help="replace addresses and key-shaped strings by numbered marks")
-    parser.add_argument(
-        "--tokenizer", type=Path, default=MANIFEST, metavar="MANIFEST", help="count for the model of another manifest")
+    parser.add_argument("--budget", type=int, default=4096, metavar="N", help="input tokens a case (%(default)s)")
+    parser.add_argument("--question", choices=("last", "all"), default="last",
+                        help="which user messages of a chat become cases (%(default)s); all make a large set")
+    parser.add_argument("--mask", action="store_true", help="replace addresses and keys by numbered marks")
+    parser.add_argument("--tokenizer", type=Path, default=MANIFEST, metavar="MANIFEST", help="another model's manifest")
     args = parser.parse_args(argv)
     if args.budget < 1:
         raise InputError(f"--budget {args.budget}: give a number from 1")

@@ -217,12 +217,11 @@ def read_journal(path):
 
 def earlier_labels(path):
     """{key: labels} of an earlier labelled set, and of the cases that its journal, if it is there, left out."""
-    labels = {key_of(case["current"], case["history"]): {field: case[field] for field in LABELS}
-              for case in load_cases(path)}
     journal = path.with_name(path.name + JOURNAL)
-    left_out = read_journal(journal)[1].values() if journal.exists() else ()
-    return {entry["key"]: entry["labels"] for entry in left_out
-            if "key" in entry and not entry["labels"]["required"]} | labels
+    entries = read_journal(journal)[1].values() if journal.exists() else ()
+    left_out = [entry for entry in entries if "key" in entry and not entry["labels"]["required"]]
+    return {entry["key"]: entry["labels"] for entry in left_out} | {
+        key_of(case["current"], case["history"]): {field: case[field] for field in LABELS} for case in load_cases(path)}
 
 
 def keep(journal, case, labels, value, done):
@@ -294,8 +293,7 @@ def main(argv=None):
         set_hash, entries, marks, hashes = read_journal(journal)
         written |= hashes
         if set_hash not in (None, command.file_hash(args.cases)):
-            raise InputError(f"{journal}: belongs to another case set; label into another, and --labels {args.out} "
-                             "takes over what is unchanged")
+            raise InputError(f"{journal}: of another case set; label into a new file with --labels {args.out}")
         command.check_replaceable(args.out, own)
         if set_hash is None:
             lines.append({"set_sha256": command.file_hash(args.cases)})
