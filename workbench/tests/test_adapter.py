@@ -8,25 +8,18 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from base.command import InputError
 from base.tests.made import broken
 from base.turns import MessageError, calls_of, text_of
 from strategies import STRATEGIES
 from tokens.manifest import folder
-from workbench.adapter import BudgetError, choose, choose_messages, main
-from workbench.tests.made import run
 
-CALL = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"at": "the log of the disk"}'}}
-PAST = [
-    {"role": "system", "content": "Be brief."},
-    {"role": "user", "content": "Look at the disk log."},
-    {"role": "assistant", "content": None, "tool_calls": [CALL]},
-    {"role": "tool", "tool_call_id": "c1", "content": "disk full"},
-    {"role": "assistant", "content": "The disk is full."},
-    {"role": "user", "content": "Thanks. We must keep the port at 80."},
-    {"role": "assistant", "content": "Noted."},
-    {"role": "user", "content": [{"type": "text", "text": "What about the disk?"}]},
-]
+from base.command import InputError
+from workbench.adapter import BudgetError, choose, choose_messages, main
+from workbench.tests.made import CALL, CHAT, run
+
+PAST = [*CHAT[:5], {"role": "user", "content": "Thanks. We must keep the port at 80."},
+        {"role": "assistant", "content": "Noted."},
+        {"role": "user", "content": [{"type": "text", "text": "What about the disk?"}]}]
 TOOLS = [{"type": "function", "function": {"name": "look", "description": "one two three four five"}}]
 
 
@@ -143,7 +136,7 @@ class Filled(unittest.TestCase):
                             {"role": "user", "content": case["current"]}]
                 return {"messages": messages, "turns": [0], "notes": 0, "input_tokens": count(messages)}
 
-            got = choose(PAST, 36, single, count=count_words)
+            got = choose(PAST, count_words(PAST) - 1, single, count=count_words)
             self.assertEqual([*got["messages"][:2], *got["messages"][3:]], [*PAST[:2], PAST[3], PAST[-1]])
             self.assertEqual((got["messages"][2]["tool_calls"], got["messages"][2]["content"] or ""), ([CALL], ""))
             self.assertEqual([part["messages"] for part in got["left_out"]], [[4], [5, 6]])
