@@ -1,5 +1,6 @@
 """What every command does with its streams and errors: statuses, complaints of one line, output that cannot go out."""
 
+import argparse
 import contextlib
 import importlib
 import io
@@ -12,7 +13,7 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from base.command import InputError, NotComparable, read_json, status_of
+from base.command import InputError, NotComparable, read_json, status_of, whole_numbers
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = """
@@ -96,6 +97,14 @@ class Statuses(unittest.TestCase):
         if not Path("/dev/zero").exists():
             self.skipTest("needs /dev/zero")
         self.assertRaisesRegex(InputError, "/dev/zero: cannot be read: is a device", read_json, "/dev/zero")
+
+
+class Numbers(unittest.TestCase):
+    def test_a_list_that_is_none_is_not_told_in_words(self):
+        self.assertEqual(whole_numbers("4096,64"), [4096, 64])
+        for text in ("", ",", "64,", "64,,128", "0", "-1", "64,64", "64,064", "1.5", "\u00b2", "9" * 5000):
+            with self.subTest(text[:9]), self.assertRaisesRegex(argparse.ArgumentTypeError, "is no list of positive"):
+                whole_numbers(text)
 
 
 def help_of(words, columns):
