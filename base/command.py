@@ -155,7 +155,7 @@ def whole_numbers(text):
     """The numbers of a list like 1024,4096, each once and positive."""
     numbers = [int(part) if part.isdecimal() and len(part) < 19 else 0 for part in text.split(",")]
     if min(numbers) < 1 or len(set(numbers)) < len(numbers):
-        raise argparse.ArgumentTypeError(f"{text!r} is no list of positive whole numbers like 1024,4096")
+        raise argparse.ArgumentTypeError(f"{text!r:.60} is no list of positive whole numbers like 1024,4096")
     return numbers
 
 
