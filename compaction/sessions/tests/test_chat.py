@@ -9,14 +9,10 @@ from compaction.sessions.tests.made import imported, told, turns, unread
 class Chat(unittest.TestCase):
     def test_results_of_tau_bench_are_named_by_task_and_position(self):
         def task(task_id, words):
-            return {
-                "task_id": task_id,
-                "traj": [
-                    {"role": "user", "content": words},
-                    {"role": "assistant", "content": None,
-                     "tool_calls": [
-                         {"id": "c1", "type": "function", "function": {"name": "find", "arguments": '{"id": "A"}'}}]},
-                    {"role": "tool", "tool_call_id": "c1", "content": "found"}]}
+            call = {"id": "c1", "type": "function", "function": {"name": "find", "arguments": '{"id": "A"}'}}
+            return {"task_id": task_id, "traj": [{"role": "user", "content": words},
+                                                 {"role": "assistant", "content": None, "tool_calls": [call]},
+                                                 {"role": "tool", "tool_call_id": "c1", "content": "found"}]}
 
         for form in (json.dumps([task(7, "one"), task(7, "two")]), [task(7, "one"), task(7, "two")]):
             with self.subTest(type(form).__name__):

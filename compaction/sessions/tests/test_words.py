@@ -27,10 +27,8 @@ class WordsOfTheUser(unittest.TestCase):
 
     def test_a_note_of_the_tool_after_the_words_is_not_the_users(self):
         c = Claude()
-        said = (
-            REFUSED
-            + "To tell you how to proceed, the user said:\nno\n\nNote: The user's next message may correct it."
-        )
+        said = (REFUSED
+                + "To tell you how to proceed, the user said:\nno\n\nNote: The user's next message may correct it.")
         self.assertEqual(
             turns(self.read(c.user("go"), c.assistant("m1", use("t1")), c.result("t1", said))), ["go", "no"])
 

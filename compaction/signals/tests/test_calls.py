@@ -214,9 +214,8 @@ class Shapes(unittest.TestCase):
                                 ("bash", {"command": "cat a | head"}), ("f", None)):
             self.assertFalse(is_write(name, arguments), (name, arguments))
 
-    def test_the_end_of_a_pipe_is_no_poll(self):
+    def test_the_end_of_a_pipe_and_a_file_named_status_are_no_polls(self):
         self.assertTrue(is_poll("bash", {"command": "tail -n 20 run.log"}))
-        self.assertFalse(is_poll("bash", {"command": "rg -n parse src | tail -n 20"}))
-
-    def test_a_file_named_status_is_no_poll(self):
-        self.assertFalse(is_poll("bash", {"command": "cat git status.md"}) or is_poll("read", {"path": "status"}))
+        for name, arguments in (("bash", {"command": "rg -n parse src | tail -n 20"}), ("read", {"path": "status"}),
+                                ("bash", {"command": "cat git status.md"})):
+            self.assertFalse(is_poll(name, arguments), arguments)

@@ -64,16 +64,13 @@ class Kinds(unittest.TestCase):
                                ("rename foo to bar everywhere", "foo is stlil used, rename to bar everywhere")):
             self.assertEqual(kind(earlier, later), "restates", later)
 
-    def test_pasted_output_and_git_output_are_none(self):
+    def test_pasted_output_git_output_and_a_rule_quoted_in_output_are_none(self):
         log = "$ go test ./...\n--- FAIL: TestParser (0.{}s)\n    parser_test.go:41: want 3, got {}\nFAIL parser\n"
         git = "On branch main\nYour branch is up to date with 'origin/main'.\n\tmodified:   parser.go\n"
         for earlier, later in (("fix this\n" + log.format(1, 2), log.format(3, 4)), ("commit this\n" + git, git),
-                               ("never touch parser.go\n" + git, git)):
+                               ("never touch parser.go\n" + git, git),
+                               (RULE, "remote: error: push to release branch without asking Dana\nFAIL: hook declined")):
             self.assertIsNone(kind(earlier, later), later)
-
-    def test_a_rule_quoted_in_output_is_none(self):
-        self.assertNotEqual(
-            kind(RULE, "remote: error: push to release branch without asking Dana\nFAIL: hook declined"), "restates")
 
     def test_the_evidence_names_both_sentences_and_the_earlier_turn(self):
         said = Said()
