@@ -8,10 +8,11 @@ import unittest
 from collections import Counter
 from pathlib import Path
 
-from base.command import InputError
 from base.tests.made import broken
 from selection.cases import check_set
 from tokens.manifest import folder
+
+from base.command import InputError
 from workbench.import_cases import case_set, main, that_fit
 from workbench.locomo import import_locomo
 from workbench.longmemeval import import_longmemeval
@@ -85,24 +86,18 @@ DAY = "2023/05/01 (Mon) 18:05"
 
 class LongMemEval(unittest.TestCase):
     def test_a_newest_turn_is_not_the_newest_since_the_file_is_not_in_order_of_time(self):
-        def said(text, **more):
-            return [{"role": "user", "content": text, **more}]
-
+        sessions = [[{"role": "user", "content": text, "has_answer": text == "d"}] for text in "cbda"]
         dates = ["2023/05/20 (Sat) 02:21", DAY, "2023/05/20 (Sat) 02:21", "2022/12/31 (Sat) 23:59"]
-        sessions = [said("c"), said("b"), said("d", has_answer=True), said("a")]
-        histories, cases, losses = import_longmemeval(
-            longmemeval(haystack_dates=dates, haystack_sessions=sessions) + longmemeval(question_id="q2"), "file")
-        self.assertEqual([turn["id"] for turn in histories["q1"]], ["S4:1", "S2:1", "S1:1", "S3:1"])
+        value = longmemeval(haystack_dates=dates, haystack_sessions=sessions)
+        value += longmemeval(question_id="unread", haystack_dates=["2 May", "1 May"], haystack_sessions=sessions[2:])
+        histories, cases, losses = import_longmemeval(value, "file")
+        self.assertEqual([[turn["id"] for turn in turns] for turns in histories.values()],
+                         [["S4:1", "S2:1", "S1:1", "S3:1"], ["S1:1", "S2:1"]])
         self.assertEqual(cases[0]["required"], [{"turn": "S3:1", "text": "d"}])
-        self.assertEqual([loss["detail"] for loss in losses],
-                         ["2 sessions of 1 of the 2 questions stood behind a later one"])
-
-    def test_a_date_that_cannot_be_read_puts_sessions_in_a_made_up_order(self):
-        session = longmemeval()[0]["haystack_sessions"][0]
-        value = longmemeval(haystack_dates=["2 May", "1 May"], haystack_sessions=[session, session])
-        histories, _, losses = import_longmemeval(value, "file")
-        self.assertEqual(histories["q1"][0]["id"], "S1:1")
-        self.assertEqual([loss["what"] for loss in losses], ["order of the file kept"])
+        self.assertEqual([(loss["what"], loss["detail"]) for loss in losses],
+                         [("order of the file kept", "the date '2 May' is not read"),
+                          ("sessions put in the order of their dates",
+                           "2 sessions of 1 of the 2 questions stood behind a later one")])
 
     def test_marked_messages_are_no_facts_or_a_long_one_is_named_whole(self):
         long = [{"role": "user", "content": f" {'long ' * 99}", "has_answer": True}]
@@ -188,25 +183,18 @@ class ChatLogs(unittest.TestCase):
         self.assertEqual(len(json.loads(self.imported(CHAT, CHAT)[1])["cases"]), 2)
 
     def test_of_a_conversation_that_was_logged_at_every_turn_the_first_state_is_taken(self):
-        states = [{"id": "a", "messages": CHAT[:size]} for size in (2, 6, 9)]
-        status, out, err = self.imported(*states, {"id": "a", "messages": CHAT[:3]})
+        status, out, err = self.imported(*({"id": "a", "messages": CHAT[:size]} for size in (2, 6, 9, 3)))
         self.assertEqual((status, json.loads(out)["cases"][0]["current"]), (0, "What was wrong?"))
         self.assertIn("3 times value left out:", err)
 
     def test_what_cannot_be_read_is_left_out_whole_and_listed(self):
-        broken = {**CALL, "function": {"name": "look", "arguments": "{"}}
-        for name, change in {
-            "arguments": {"content": None, "tool_calls": [broken]},
-            "no result": {"content": None, "tool_calls": [{**CALL, "id": "c2"}]},
-            "picture": {"content": [{"type": "image_url", "image_url": {}}]},
-            "half a character": {"content": "x \ud800"},
-            "a part without text": {"content": [{"type": "text"}]},
-            "a call of the older form": {"content": None, "function_call": {"name": "look", "arguments": "{}"}},
-            "sound": {"content": None, "audio": {"id": "a1"}},
-            "a role of another kind": {"role": "function", "name": "look", "content": "disk full"},
-        }.items():
-            with self.subTest(name):
-                messages = [*CHAT[:2], {"role": "assistant", **change}, *CHAT[4:]]
+        call = {"name": "look", "arguments": "{"}
+        for change in ({"tool_calls": [{**CALL, "function": call}]}, {"tool_calls": [{**CALL, "id": "without result"}]},
+                       {"content": [{"type": "image_url", "image_url": {}}]}, {"content": "half a character \ud800"},
+                       {"content": [{"type": "text"}]}, {"function_call": {**call, "arguments": "{}"}},
+                       {"audio": {"id": "a1"}}, {"role": "function", "name": "look", "content": "disk full"}):
+            with self.subTest(change=change):
+                messages = [*CHAT[:2], {"role": "assistant", "content": None, **change}, *CHAT[4:]]
                 status, out, err = self.imported({"messages": messages})
                 self.assertEqual((status, len(json.loads(out)["histories"]["conversation-1"])), (0, 1))
                 self.assertIn("1 times turn left out:", err)
@@ -219,12 +207,10 @@ class ChatLogs(unittest.TestCase):
         self.assertEqual((status, [case["id"] for case in json.loads(out)["cases"]]), (0, [r"r \ud800", "s"]))
         self.assertIn("1 times question left out:", err)
 
-    def test_a_refusal_is_what_the_assistant_said(self):
-        part = {"type": "refusal", "refusal": "I cannot."}
-        for said in ({"content": None, "refusal": "I cannot."}, {"content": [part]}):
-            with self.subTest(said=said):
-                _, out, _ = self.imported({"messages": [CHAT[1], {"role": "assistant", **said}, CHAT[-2]]})
-                self.assertEqual(json.loads(out)["histories"]["conversation-1"][0]["assistant"], "I cannot.")
+    def test_a_refusal_is_not_what_the_assistant_said(self):
+        for said in ({"content": None, "refusal": "No."}, {"content": [{"type": "refusal", "refusal": "No."}]}):
+            _, out, _ = self.imported({"messages": [CHAT[1], {"role": "assistant", **said}, CHAT[-2]]})
+            self.assertEqual(json.loads(out)["histories"]["conversation-1"][0]["assistant"], "No.")
 
     @unittest.skipUnless((folder() / "tokenizer.json").exists(), "the tokenizer is not prepared: python prepare.py")
     def test_a_control_token_in_one_conversation_does_not_spoil_the_set(self):
