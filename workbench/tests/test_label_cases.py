@@ -7,11 +7,12 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from base.command import InputError
 from base.lines import LineFile
 from base.shown import one_line
 from selection.cases import load_cases
 from tokens.manifest import folder
+
+from base.command import InputError
 from workbench.label_cases import candidates, main, pieces, read_answer, sentences
 from workbench.tests.made import run
 
@@ -67,6 +68,10 @@ class Terminal(unittest.TestCase):
         self.assertEqual((case["required"], case["stale"]), ([FIRST], [STALE]))
         self.assertIn("1 cases labelled, 1 left out, 0 to do", err)
 
+    def test_nothing_labelled_writes_a_set(self):
+        self.assertIn("nothing written", self.answer("n", "n")[2])
+        self.assertFalse(self.out.exists())
+
     def test_a_stop_keeps_what_was_answered_and_the_next_run_goes_on_there(self):
         self.assertEqual(self.answer("1", "", KeyboardInterrupt)[0], 130)
         self.assertEqual(list(self.facts()), ["one"])
@@ -103,8 +108,7 @@ class Terminal(unittest.TestCase):
 
     def test_an_entry_cut_short_is_asked_again_and_spoils_no_other(self):
         self.answer("1", "")
-        with open(self.journal, "ab") as file:
-            file.write(b'{"case": "two", "la')
+        self.journal.write_bytes(self.journal.read_bytes() + b'{"case": "two", "la')
         self.answer("2", "")
         self.assertEqual(list(self.facts()), ["one", "two"])
         self.assertEqual(self.answer()[0], 0)
@@ -193,10 +197,6 @@ class Terminal(unittest.TestCase):
         value["cases"][1]["budget"] = {**LIMITS, "context_limit": 101}
         self.write(value)
         self.refused("1", "")
-
-    def test_nothing_labelled_writes_no_set(self):
-        self.assertIn("nothing written", self.answer("n", "n")[2])
-        self.assertFalse(self.out.exists())
 
     def test_search_and_the_whole_turn(self):
         self.write({**unlabelled("one"), "histories": {"talk": [TOOLS, *HISTORY]}})
