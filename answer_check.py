@@ -11,8 +11,6 @@ needs no tokenizer and no model; `record` needs both.
 Version 1 of the grader is the published rule and the default. Version 2 (answers/claims.py) reads numbers, negations
 and corrections as a person would. Neither is a judge of a whole answer: both look for the patterns of answer-keys.json.
 
-Does not speak to a server (answer_model.py) or keep a journal (answers/journal.py) itself.
-
 verdict  {"grade": "pass", "fail" or "incomplete"}, and "why": "said_missing", "missing", "stale_as_current" or the
          kind of incompleteness (answers/reply.py)
 """
@@ -28,7 +26,8 @@ from answers import claims
 from answers.keys import check_covered, read_keys
 from answers.recording import is_recording, read_recording, same_as_recorded
 from answers.reply import incomplete_kind
-from base.command import check_replaceable, dump, file_hash, make_parser, read_json, replace_file, run_command
+from base.command import (InputError, check_replaceable, dump, file_hash, make_parser, read_json, replace_file,
+                          run_command)
 from base.shown import figures, written_out
 
 HERE = Path(__file__).parent
@@ -140,6 +139,8 @@ def run_record(args):
     from answers.journal import open_journal
     from answers.openai_server import OpenAIModel
 
+    if not 1 <= args.jobs <= 64:
+        raise InputError(f"--jobs is {args.jobs}; give a number of requests at a time from 1 to 64")
     pinned = read_model(args.model) if args.model else MODEL
     kind = {"ollama": AnswerModel, "openai": OpenAIModel}[args.api]
     plan, sources = lab_requests(args.cases, args.tokenizer)
@@ -193,8 +194,8 @@ def run_attribution(args):
     from selection.cases import load_cases
 
     recording, keys = read_both(args.recording, args.keys)
-    report, cases = read_json(args.report), load_cases(args.cases)
-    result = attribution.attribute(recording, report, cases, keys, GRADERS[args.grader], args.grader)
+    result = attribution.attribute(recording, read_json(args.report), load_cases(args.cases), keys,
+                                   GRADERS[args.grader], args.grader)
     return tell(result, attribution.table(result))
 
 
@@ -222,13 +223,6 @@ def add_grading(parser, recording=RECORDING, keys=KEYS, grader=1):
                         help="version of the rule: 1 as published, 2 reads negations and corrections (default 1)")
 
 
-def jobs(text):
-    """A number of requests at a time."""
-    if not text.isdecimal() or not 1 <= int(text) <= 64:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 to 64")
-    return int(text)
-
-
 def parse_arguments(argv):
     """The arguments of one command; without one they are those of grading."""
     parser = make_parser(__doc__)
@@ -244,7 +238,7 @@ def parse_arguments(argv):
            help="the recording; its journal is kept beside it (default answer-result.json)")
     record("--only", metavar="STRATEGY/CASE", help="fill the journal for one, and print what is missing")
     record("--dry-run", action="store_true", help="print the requests and their counts, ask nothing")
-    record("--jobs", type=jobs, default=1, metavar="N",
+    record("--jobs", type=int, default=1, metavar="N",
            help="requests at a time (default 1: a server that puts several into one batch may answer otherwise)")
     record("--host", help="the server's address (default OLLAMA_HOST, else 127.0.0.1:11434)")
     record("--model", **file, help="a model block, as answer_model.py pin prints it")

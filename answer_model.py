@@ -8,8 +8,6 @@ Sampler options and seeds in it are the published ones: edit them where another 
 AnswerModel() asks OLLAMA_HOST (else 127.0.0.1:11434). Version and digest are read before and after each answer: the
 digest alone does not pin the server's renderer and engine, and a reply does not say what gave it.
 
-Does not count tokens, choose requests or keep answers (answers/record.py does).
-
 model   the block MODEL: tag, digest, options, seeds; read from a file by `read_model`
 answer  {"seed", "answer", "tool_calls", "done_reason", "prompt_tokens", "answer_tokens"}, counts in tokens, and
         "thinking" where the model thought although it was told not to
@@ -55,6 +53,8 @@ class AnswerModel(Server):
 
     def __init__(self, model=MODEL, host=None, **options):
         super().__init__(model, host, **options)
+        gemma = str(model.get("publisher_model")).lower().startswith("google/gemma-4")
+        self.facts, _ = check_shown(self.url, model["ollama_tag"], model.get("renderer") or gemma and "gemma4")
 
     def identify(self):
         """{"version", "digest"} as the server gives them now, or ServerError for another build than the pinned one."""
@@ -65,14 +65,6 @@ class AnswerModel(Server):
             raise ServerError(f"{self.url}: {tag} is the build {entry.get('digest')}, and {wanted} is pinned; run"
                               f" `ollama pull {tag}`, or pin the one that is there: `python answer_model.py pin {tag}`")
         return {"version": version, "digest": wanted}
-
-    def check_build(self):
-        """What /api/show says of the build, or ServerError where its own texts would change our prompt."""
-        shown = get_json(f"{self.url}/api/show", {"model": self.model["ollama_tag"]}, missing={})
-        wanted = self.model.get("renderer")
-        if wanted is None and str(self.model.get("publisher_model")).lower().startswith("google/gemma-4"):
-            wanted = "gemma4"
-        return check_shown(shown, wanted, f"{self.url}: {self.model['ollama_tag']}")
 
     @staticmethod
     def request(model, messages, tools=(), *, num_ctx, num_predict, seed, options=None):

@@ -61,7 +61,7 @@ def check_same_requests(recording, report, cases):
         if name in recorded and recorded[name] != report.get(name):
             raise NotComparable(f"the report is about other requests: its {name} is {report.get(name)} and the"
                                 f" recording's {recorded[name]}; run python evaluate.py on what was recorded")
-    proved = report.get("strategies_sha256") == file_hash(strategies.__file__)  # else no request can be made again
+    proved = remade = report.get("strategies_sha256") == file_hash(strategies.__file__)  # by the rules of today
     for strategy, case, entries in answered(recording):
         where, row = f"{strategy}/{case}", rows.get((strategy, case))
         if row is None:
@@ -70,12 +70,16 @@ def check_same_requests(recording, report, cases):
             if "incomplete" not in entry and entry["prompt_tokens"] != row["input_tokens"]:
                 raise NotComparable(f"the report is about other requests: {where} costs {row['input_tokens']} tokens"
                                     f" there and {entry['prompt_tokens']} in the recording")
-        if not facts_known(row, cases.get(case)):
+        known = cases.get(case, {"required": [], "stale": [], "history": []})
+        if (len(known["required"]) != row["required_total"] or case not in cases
+                or any(fact not in known["required"] for fact in row["missing"])
+                or any(fact not in known["stale"] for fact in row["stale_included"])
+                or any(not 0 <= turn < len(known["history"]) for turn in row["turns"])):
             raise NotComparable(f"{where}: the report's facts are not those of the case set, or it has no such case;"
                                 " give the set that was evaluated with --cases")
         sent = sent_request(recording, strategy, case).get("messages_sha256")
         proved = proved and sent is not None
-        if proved and json_hash(request_of(row, cases[case])) != sent:
+        if remade and sent is not None and json_hash(request_of(row, cases[case])) != sent:
             raise NotComparable(f"the report is about other requests: {where} is not what was sent, by its hash;"
                                 " give the report and the cases of the recording")
     if proved:
@@ -85,18 +89,9 @@ def check_same_requests(recording, report, cases):
 
 def request_of(row, case):
     """The messages that a report's row is about: its turns, and the newest notes of the turns that it left out."""
-    lines = strategies.note_lines(case["history"], strategies.CUES)
-    candidates = [line for turn, notes in enumerate(lines) if turn not in row["turns"] for line in notes]
+    candidates = [line for turn, notes in enumerate(strategies.note_lines(case["history"], strategies.CUES))
+                  if turn not in row["turns"] for line in notes]
     return strategies.render(case, row["turns"], candidates[len(candidates) - row["notes"] :])
-
-
-def facts_known(row, case):
-    """Whether the case, None where there is none, has the facts and turns that the row speaks of."""
-    return (case is not None
-            and len(case["required"]) == row["required_total"]
-            and all(fact in case["required"] for fact in row["missing"])
-            and all(fact in case["stale"] for fact in row["stale_included"])
-            and all(0 <= turn < len(case["history"]) for turn in row["turns"]))
 
 
 def attribute(recording, report, cases, keys, grader, version=1):

@@ -1,7 +1,4 @@
-"""Read what an Ollama says of a model's build in /api/version, /api/tags and /api/show.
-
-Which entry is meant, is it local, does it bring texts or parameters that would change the prompt that was counted?
-"""
+"""Read what an Ollama says of a model's build: is it local, does it bring what would change the counted prompt?"""
 
 import re
 
@@ -64,13 +61,9 @@ def find_build(tags, tag, url, pinned=""):
     raise ServerError(f"{url} has no model {tag}{pinned}; run `ollama pull {tag}`, or see `ollama list`")
 
 
-def check_shown(shown, renderer, where):
-    """What a recording keeps of /api/show, or ServerError where the build changes what is asked.
-
-    A server that does not have /api/show gives {}: then nothing is known, and the token counts are the only check.
-    """
-    if not shown:
-        return {"show": "not offered"}
+def check_shown(url, tag, renderer=None):
+    """(what a recording keeps of /api/show, all that it says), or ServerError where the build changes what is asked."""
+    where, shown = f"{url}: {tag}", get_json(f"{url}/api/show", {"model": tag})
     modelfile = field(shown, "modelfile", str, where)
     told = {name.upper(): value for name, value in DIRECTIVE.findall(modelfile)}
     parameters = sorted(
@@ -88,18 +81,17 @@ def check_shown(shown, renderer, where):
                 f"{where} {reason}: the prompt would not be the one that was counted; pull the published build")
     weights = re.search(r"sha256-[0-9a-f]{64}|$", modelfile)[0] or None
     return {"parameters": parameters, "capabilities": capabilities, "renderer": told.get("RENDERER"),
-            "parser": told.get("PARSER"), "weights": weights}
+            "parser": told.get("PARSER"), "weights": weights}, shown
 
 
 def pinned_block(url, tag):
     """What a model block says of the build that a server has under a tag; what the server does not say is null."""
     entry = find_build(get_json(f"{url}/api/tags"), tag, url)
     version = check_version(get_json(f"{url}/api/version").get("version"), url)
-    shown = get_json(f"{url}/api/show", {"model": tag}, missing={})
-    facts = check_shown(shown, None, f"{url}: {tag}")
+    facts, shown = check_shown(url, tag)
     details, info = field(entry, "details", dict, url), field(shown, "model_info", dict, url)
     return {"publisher_model": info.get("general.base_model.0.repo_url") or info.get("general.name"),
             "license": info.get("general.license"), "ollama_tag": entry.get("name") or tag,
             "ollama_digest": bare_digest(entry.get("digest")), "ollama_version": version,
             "quantization": details.get("quantization_level"), "parameters": details.get("parameter_size"),
-            "renderer": facts.get("renderer")}
+            "renderer": facts["renderer"]}

@@ -75,13 +75,19 @@ def seed_agreement(verdicts):
 
 
 def compare(first, second, verdicts, other_verdicts):
-    """Two recordings compared: figures over all and for each strategy, discordant pairs, agreement of seeds."""
+    """Two recordings compared: figures over all and for each strategy, discordant pairs, agreement of seeds.
+
+    same_requests is true or false by the hashes of the requests, None where a recording holds none.
+    """
     paired = pairs(first, second, verdicts, other_verdicts)
+    hashes = [[sent_request(recording, *place).get("messages_sha256") for place in sorted(seeds_of(recording))]
+              for recording in (first, second)]
     overall = paired_figures(paired)
     discordant = [pair for pair in paired if {pair["a"], pair["b"]} == {"pass", "fail"}]
     if not overall["pairs"]:
         raise NotComparable("no pair in which both answers are whole; there is nothing to compare")
-    return {"same_model": first["model"] == second["model"], "same_requests": same_requests(first, second),
+    return {"same_model": first["model"] == second["model"], 
+            "same_requests": None if None in [*hashes[0], *hashes[1]] else hashes[0] == hashes[1],
             "all": overall,
             "strategies": {strategy: paired_figures([pair for pair in paired if pair["strategy"] == strategy])
                            for strategy in first["answers"]},
@@ -89,13 +95,6 @@ def compare(first, second, verdicts, other_verdicts):
             "incomplete": [pair for pair in paired if "incomplete" in (pair["a"], pair["b"])],
             "agreement_among_seeds": {"a": seed_agreement(verdicts), "b": seed_agreement(other_verdicts)},
             "agreement_between": {"pairs": overall["pairs"], "agree": overall["pairs"] - len(discordant)}}
-
-
-def same_requests(first, second):
-    """True or False by the hashes of the requests; None where a recording holds none."""
-    hashes = [[sent_request(recording, *place).get("messages_sha256") for place in sorted(seeds_of(recording))]
-              for recording in (first, second)]
-    return None if None in [*hashes[0], *hashes[1]] else hashes[0] == hashes[1]
 
 
 def table(result):

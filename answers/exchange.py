@@ -1,8 +1,4 @@
-"""Speak HTTP to a model's server: addresses, proxies, time-outs, sizes, and which faults are worth another try.
-
-No redirect is followed, no proxy stands before a loopback address, a body is read to MAX_BODY and no further, and what
-comes back is strict UTF-8 JSON or a named fault.
-"""
+"""Speak HTTP to a model's server: no redirect, no proxy before loopback, bounded time and size, named faults."""
 
 import contextlib
 import ipaddress
@@ -42,8 +38,8 @@ class BrokenReply(ValueError):
 def base_url(address, default_port=11434):
     """The URL that an address as in OLLAMA_HOST means, without a slash at its end, or InputError.
 
-    `host`, `host:port`, `:port`, `[::1]:port` and URLs with a path are understood; an address to listen on (0.0.0.0,
-    ::) becomes the loopback one. A URL without a port has its scheme's: base_url("http://box/") -> "http://box:80".
+    An address to listen on (0.0.0.0, ::) becomes the loopback one; a URL without a port has its scheme's:
+    base_url("http://box/") -> "http://box:80", base_url(":8080") -> "http://127.0.0.1:8080".
     """
     text = address.strip().strip("\"'").strip()
     scheme, given, rest = text.rpartition("://")
@@ -54,14 +50,11 @@ def base_url(address, default_port=11434):
     try:
         parts = urlsplit(f"{scheme}://{authority}{slash}{path}")
         host, port = parts.hostname or "127.0.0.1", parts.port
-        if scheme not in ("http", "https"):
-            raise ValueError(f"scheme {scheme!r} is not http or https")
-        if parts.username is not None or parts.query or parts.fragment or any(sign in text for sign in "?#\\ \t\r\n"):
-            raise ValueError("only a host, a port and a path are understood")
+        odd = parts.username is not None or any(sign in text for sign in "?#\\ \t\r\n")
+        if odd or port == 0 or scheme not in ("http", "https"):
+            raise ValueError("only http or https, a host, a port from 1 on and a path are understood")
         if host == "ollama.com" or host.endswith(".ollama.com"):
             raise ValueError("a cloud service cannot be pinned; use a server of your own")
-        if port == 0:
-            raise ValueError("port 0 is no port")
     except ValueError as error:
         raise InputError(f"address {address!r}: {error}; write it as host:port or http://host:port") from None
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)

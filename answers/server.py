@@ -37,12 +37,7 @@ class Server:
     def __init__(self, model, host=None, wait=None, times=(FIRST_S, IDLE_S, TOTAL_S)):
         self.model, self.wait, self.times = model, wait or time.sleep, times
         self.url = self.address(host)
-        self.identity = self.identify()
-        self.facts, self.block = self.check_build(), model
-
-    def check_build(self):
-        """What else the server says of the build; nothing where it says nothing."""
-        return {}
+        self.identity, self.facts, self.block = self.identify(), {}, model
 
     def body(self, messages, tools=(), **options):
         """The exact request for one answer: num_ctx, num_predict, seed, and `options` over the pinned sampler options.

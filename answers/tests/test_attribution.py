@@ -115,6 +115,9 @@ class Attribution(unittest.TestCase):
         self.assertEqual(attribute(recording, other)["same_requests_by"], attribution.SAME_TOKENS)
         del recording["recorded"]["requests"]["notes"]
         self.assertEqual(attribute(recording)["same_requests_by"], attribution.SAME_TOKENS)
+        recording["recorded"]["requests"]["hybrid"]["held-buried"]["messages_sha256"] = "0" * 64
+        with self.assertRaisesRegex(NotComparable, "hybrid/held-buried is not what"):  # behind a request without a hash
+            attribute(recording)
 
     def test_a_report_of_another_shape_is_an_error_and_no_traceback(self):
         row = REPORT["cases"]["recent"][6]
