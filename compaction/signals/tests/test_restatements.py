@@ -69,7 +69,7 @@ class Kinds(unittest.TestCase):
         git = "On branch main\nYour branch is up to date with 'origin/main'.\n\tmodified:   parser.go\n"
         for earlier, later in (("fix this\n" + log.format(1, 2), log.format(3, 4)), ("commit this\n" + git, git),
                                ("never touch parser.go\n" + git, git),
-                               (RULE, "remote: error: push to release branch without asking Dana\nFAIL: hook declined")):
+                               (RULE, "remote: error: push to release branch without asking\nFAIL: hook declined")):
             self.assertIsNone(kind(earlier, later), later)
 
     def test_the_evidence_names_both_sentences_and_the_earlier_turn(self):
@@ -100,5 +100,5 @@ class Pairs(unittest.TestCase):
         for pair in pairs:
             taken = kind(pair["earlier"], pair["later"], replied=pair.get("replied", True)) == "restates"
             told[pair["id"].split("-")[0], pair["label"] == "restates", taken] += 1
-        self.assertEqual([told[start, True, True] for start in ("pair", "fresh")], [14, 6])
+        self.assertEqual([told[start, True, True] for start in ("pair", "fresh")], [14, 7])
         self.assertEqual([told[start, False, True] for start in ("pair", "fresh")], [0, 0])
