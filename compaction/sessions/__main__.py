@@ -69,7 +69,7 @@ def total(rows, others=()):
     for row in rows:
         sums["events"].update(row["events"])
         for group in GROUPS:
-            sums[group].update({kind: one["count"] for kind, one in row[group].items()})
+            sums[group].update({kind: counted["count"] for kind, counted in row[group].items()})
     again, conversations = sum("stored_again" in row for row in rows), sum(row["conversations"] for row in rows)
     return {"files": len(rows), "other_files": dict(sorted(dict(others).items())), "conversations": conversations,
             "stored_again": again,

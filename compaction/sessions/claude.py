@@ -49,15 +49,15 @@ def identity(record):
 def events(records, tally):
     """Yield raw events of one session's records; a text that the model streamed again, longer, is kept once."""
     reader, held = Reader(tally), None  # held: the last text of the model
-    for one in reader.events(records):
-        again = held and one["kind"] == "assistant" and one["reply_key"] == held["reply_key"]
-        if again and one["content"].startswith(held["content"]):
+    for raw in reader.events(records):
+        again = held and raw["kind"] == "assistant" and raw["reply_key"] == held["reply_key"]
+        if again and raw["content"].startswith(held["content"]):
             tally.left_out("text of a reply streamed again")
         elif held:
             yield held
-        held = one if one["kind"] == "assistant" else None
+        held = raw if raw["kind"] == "assistant" else None
         if held is None:
-            yield one
+            yield raw
     if held:
         yield held
 
@@ -77,10 +77,10 @@ class Reader:
     def events(self, records):
         for record in records:
             made = attempt(lambda record=record: self.read(record), self.tally)
-            for one in made:
-                one["copied"] = self.tally.copied or None
+            for raw in made:
+                raw["copied"] = self.tally.copied or None
             if isinstance(record.get("uuid"), str):
-                self.made[record["uuid"]] = [one for one in made if one["kind"] in MESSAGES]
+                self.made[record["uuid"]] = [raw for raw in made if raw["kind"] in MESSAGES]
             yield from made
         yield from self.end()
 
@@ -130,7 +130,7 @@ class Reader:
         uuids = ((boundary.get("compactMetadata") or {}).get("preservedMessages") or {}).get("uuids") or []
         for _ in set(uuids) - self.made.keys():
             self.tally.note("message that a compaction kept and that is not in this file")
-        kept, _ = as_messages(one for uuid in uuids for one in self.made.get(uuid, ()))
+        kept, _ = as_messages(raw for uuid in uuids for raw in self.made.get(uuid, ()))
         yield compaction(summary, boundary.get("timestamp") or time, kept, opaque=not set(uuids) <= self.made.keys())
 
     def user(self, record):
@@ -198,8 +198,8 @@ class Reader:
         elif text.startswith(ANSWERED):
             told = record.get("toolUseResult")
             told = told.get("answers") if isinstance(told, dict) else None
-            told = [str(one) for one in told.values()] if isinstance(told, dict) else ANSWER.findall(text)
-            if any(one.strip() for one in told):
+            told = list(map(str, told.values())) if isinstance(told, dict) else ANSWER.findall(text)
+            if any(map(str.strip, told)):
                 yield event("user", time, content="\n".join(told), origin="answer")
             else:
                 self.tally.unread("answers of the user inside a tool result")
@@ -215,13 +215,13 @@ class Reader:
         if tokens and (key,) not in self.said:
             self.said.add((key,))
             yield event("request", tokens=tokens)
-        for one in said_by_model(message.get("content"), time, key, self.tally):
-            mark = key, one["content"] if one["kind"] == "assistant" else one["call_id"]
-            if one["kind"] == "tool_result" or mark not in self.said:
+        for raw in said_by_model(message.get("content"), time, key, self.tally):
+            mark = key, raw["content"] if raw["kind"] == "assistant" else raw["call_id"]
+            if raw["kind"] == "tool_result" or mark not in self.said:
                 self.said.add(mark)
-                yield one
+                yield raw
             else:
-                self.tally.left_out("text of a reply told twice" if one["kind"] == "assistant" else "call told twice")
+                self.tally.left_out("text of a reply told twice" if raw["kind"] == "assistant" else "call told twice")
 
     def system(self, record):
         if record.get("subtype") == "compact_boundary":

@@ -211,7 +211,7 @@ def answers(text):
     """What the user answered to the model: answers('{"answers": {"q1": {"answers": ["yes"]}}}') -> "yes"."""
     try:
         given = json.loads(text)["answers"].values()
-        return "\n".join(str(one) for answer in given for one in answer["answers"])
+        return "\n".join(str(words) for answer in given for words in answer["answers"])
     except SHAPE_ERRORS:
         return text
 

@@ -30,7 +30,8 @@ def foreign(value):
     if not isinstance(value, dict):
         return next(filter(None, map(foreign, value[:LOOKED_AT])), None) if isinstance(value, list) else None
     kind, message, info, messages = str(value.get("type")), *map(value.get, ("message", "info", "messages"))
-    first = next((one for one in (messages if isinstance(messages, list) else ()) if isinstance(one, dict)), {})
+    messages = messages if isinstance(messages, list) else ()
+    first = next((message_ for message_ in messages if isinstance(message_, dict)), {})
     shapes = (
         ("Qwen Code", isinstance(message, dict) and "parts" in message and "sessionId" in value),
         ("Cursor", "role" in value and isinstance(message, dict) or "composerId" in value or "bubbleId" in value),
@@ -93,7 +94,7 @@ def conversation_ids(paths):
         below = path.resolve().relative_to(common)
         names[path] = [path.stem, below.with_suffix("").as_posix(), below.as_posix()]
     times = [Counter(name[level] for name in names.values()) for level in range(3)]
-    return {path: next(one for one, count in zip(name, times) if count[one] == 1) for path, name in names.items()}
+    return {path: next(short for short, count in zip(name, times) if count[short] == 1) for path, name in names.items()}
 
 
 def look(path):
@@ -113,7 +114,7 @@ def look(path):
     if any(fitting.values()):
         name = max(sorted(fitting), key=lambda name: len(fitting[name]))
         ids = map(LINES[name].session_id, fitting[name])
-        return {**seen, "format": name, "session": next((one for one in ids if isinstance(one, str)), None)}
+        return {**seen, "format": name, "session": next((name for name in ids if isinstance(name, str)), None)}
     if len(ahead) > 1 and not head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):  # a list may have an entry a line
         if any("projectHash" in v or v.get("type") == "gemini" for v in heads):
             session = next((v["sessionId"] for v in heads if isinstance(v.get("sessionId"), str)), None)

@@ -1,7 +1,6 @@
 """Read records from files of JSON lines as tools leave them: torn, doubled, two on a line, lines of any length.
 
-Nothing is repaired by guess: a record is yielded only when it is whole, and what was not is counted in the tally with
-its line.
+Nothing is repaired by guess: what is not whole is counted in the tally with its line.
 """
 
 import hashlib

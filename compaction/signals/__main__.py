@@ -64,11 +64,11 @@ def read_labels(path):
 def find_signals(events, path, turns=5, open_at_once=1, labels=None, seed=0):
     """The report of a log's events."""
     totals = Totals(turns, labels or {}, seed)
-    for one in each_conversation(events, partial(Conversation, turns), open_at_once, totals.counts):
-        totals.counts["compactions"] += len(one.calls.compactions) - one.copied
-        totals.counts["opaque compactions"] += one.opaque
-        hits = one.calls.end()
-        totals.take(one.name, len(one.calls.compactions), one.calls.shares(), hits, one.verdicts)
+    for ended in each_conversation(events, partial(Conversation, turns), open_at_once, totals.counts):
+        totals.counts["compactions"] += len(ended.calls.compactions) - ended.copied
+        totals.counts["opaque compactions"] += ended.opaque
+        hits = ended.calls.end()
+        totals.take(ended.name, len(ended.calls.compactions), ended.calls.shares(), hits, ended.verdicts)
     if not totals.counts["events"]:
         raise InputError(f"{path}: no event in it; import sessions first: python -m compaction.sessions")
     return totals.report()

@@ -90,7 +90,7 @@ class Calls:
         begin = min(self.counts, default=(0,))[0] + self.turns
         for (turn, before), counts in self.counts.items():
             near = before and turn - at[before - 1] <= self.turns
-            far = turn >= begin and all(abs(turn - one) > self.turns for one in at)
+            far = turn >= begin and all(abs(turn - place) > self.turns for place in at)
             if near or far:
                 kind = "after" if near else "control"
                 shares[kind] = [a + b for a, b in zip(shares[kind], counts)]
@@ -144,10 +144,8 @@ class Calls:
 
     def end(self):
         """The hits with their kind."""
-        for hit in self.hits:
-            hit.pop("before")
-            hit["kind"] = kind_of(hit)
-        return self.hits
+        return [{**{field: value for field, value in hit.items() if field != "before"}, "kind": kind_of(hit)}
+                for hit in self.hits]
 
 
 def kind_of(hit):

@@ -81,7 +81,7 @@ def is_poll(name, arguments):
     return any(map(POLLED.search, told)) and all(POLLED.search(key) or WAIT.search(key) for key in told)
 
 
-def same_file(one, other):
+def same_file(shorter, longer):
     """Whether two paths can be one file: equal, one the end of the other (absolute and relative), or a folder of it."""
-    one, other = sorted((path.removeprefix("./").rstrip("/") for path in (one, other)), key=len)
-    return one == other or other.endswith("/" + one) or other.startswith(one + "/")
+    shorter, longer = sorted((path.removeprefix("./").rstrip("/") for path in (shorter, longer)), key=len)
+    return shorter == longer or longer.endswith("/" + shorter) or longer.startswith(shorter + "/")

@@ -24,21 +24,22 @@ class Totals:
     def take(self, name, compactions, counts, hits, verdicts):
         """Count an ended conversation, and keep it where it is flagged. `counts`: those of its window of calls."""
         restated = [verdict for verdict in verdicts if verdict["kind"] == "restates"]
-        kinds = [hit["kind"] for hit in hits] + ["restates near" if one["near"] else "restates" for one in restated]
+        kinds = [hit["kind"] for hit in hits] + ["restates" + " near" * verdict["near"] for verdict in restated]
         row = {"conversation_id": name, "compactions": compactions, "hits": hits, "restatements": restated,
                "strength": sum(STRENGTH.get(kind, 0) for kind in kinds)}
         if compactions:  # the control is of the same sessions
             self.shares = {kind: [a + b for a, b in zip(both, counts[kind])] for kind, both in self.shares.items()}
-            (one, calls_after), (other, calls_control) = counts["after"], counts["control"]
+            (after, calls_after), (control, calls_control) = counts["after"], counts["control"]
             if calls_after and calls_control:
-                more = one * calls_control - other * calls_after
+                more = after * calls_control - control * calls_after
                 self.sessions["up" if more > 0 else "down" if more < 0 else "equal"] += 1
         self.kinds.update(hit["kind"] for hit in hits)
         self.names.update({name} & {place[0] for place in self.labels})
         self.messages.update(verdict["kind"] for verdict in verdicts)
-        self.messages["restates near a compaction"] += sum(one["near"] for one in restated)
+        self.messages["restates near a compaction"] += sum(verdict["near"] for verdict in restated)
         self.met.update({(name, verdict["turn"]): verdict["kind"] for verdict in verdicts})
-        self.to_look_at += [{"conversation_id": name, **one} for one in verdicts if one["kind"] == "to look at"]
+        unsure = [verdict for verdict in verdicts if verdict["kind"] == "to look at"]
+        self.to_look_at += [{"conversation_id": name, **verdict} for verdict in unsure]
         self.flagged += [row] if hits or restated else []
         tie = hashlib.blake2b(f"{self.seed}\0{name}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
         keep = heapq.heappush if len(self.best) < SAMPLE else heapq.heappushpop
@@ -100,7 +101,7 @@ def shown(report, width=60):
     rows = [["", "conversation", "strength", "calls again", "restated", "evidence"]]
     for row in report["sample"]["conversations"]:
         kinds = Counter(hit["kind"] for hit in row["hits"])
-        lines = [f"turn {one['turn']} <- {one['earlier']}: {one['said']}" for one in row["restatements"]]
+        lines = [f"turn {said['turn']} <- {said['earlier']}: {said['said']}" for said in row["restatements"]]
         idle = [hit for hit in row["hits"] if hit["kind"] == "idle"]
         lines += [f"turn {hit['turn']}: {hit['name']} {hit['arguments']}" for hit in idle] or ["-"]
         calls = ", ".join(f"{n} {kind}" for kind, n in sorted(kinds.items()))
