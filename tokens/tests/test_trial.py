@@ -8,7 +8,7 @@ from unittest import mock
 from tokenizer import TokenizerError, counter, load_counter
 from tokens import trial
 from tokens.manifest import folder
-from tokens.tests.test_prepare import CONTENTS, Folder, manifest_of
+from tokens.tests.made import CONTENTS, Folder, manifest_of
 
 PLAIN = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"
 ENDLESS = "{% for a in range(9999) %}{% for b in range(9999) %}{% for c in range(9999) %}" + 3 * "{% endfor %}"
