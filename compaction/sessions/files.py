@@ -44,6 +44,7 @@ def foreign(value):
         ("Roo Code or Cline", kind in ("say", "ask") and "ts" in value or "apiConversationHistory" in value
          or "agent" in value and "sessionId" in value and "role" in first
          or value.get("role") == "user" and "<environment_details>" in json.dumps(value.get("content"))),
+        ("tau2-bench", isinstance(value.get("simulations"), list)),
         ("a first version of Codex", "record_type" in value or kind in ("function_call", "function_call_output")
          or isinstance(value.get("items"), list) and isinstance(value.get("session"), dict)),
         ("SWE-agent", isinstance(value.get("trajectory"), list) or "trajectory_format" in value),

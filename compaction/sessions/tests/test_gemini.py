@@ -10,13 +10,8 @@ def gemini(n, kind, content, **fields):
     return {"id": f"g{n}", "timestamp": f"2026-02-03T10:00:{n:02d}.000Z", "type": kind, "content": content, **fields}
 
 
-CALL = {
-    "id": "w1",
-    "name": "write_file",
-    "args": {"file_path": "a.md"},
-    "status": "success",
-    "result": [{"functionResponse": {"id": "w1", "response": {"output": "written"}}}],
-}
+CALL = {"id": "w1", "name": "write_file", "args": {"file_path": "a.md"}, "status": "success",
+        "result": [{"functionResponse": {"id": "w1", "response": {"output": "written"}}}]}
 
 
 class Gemini(unittest.TestCase):
