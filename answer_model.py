@@ -3,10 +3,8 @@
 Run:  python answer_model.py pin gemma4:e2b
 
 `pin TAG` prints a model block for a build that the server has, to be used with `answer_check.py record --model FILE`.
-Sampler options and seeds in it are the published ones: edit them where another model wants others.
-
-AnswerModel() asks OLLAMA_HOST (else 127.0.0.1:11434). Version and digest are read before and after each answer: the
-digest alone does not pin the server's renderer and engine, and a reply does not say what gave it.
+Sampler options and seeds in it are the published ones: edit them where another model wants others. Version and digest
+are read before and after each answer: a reply does not say what gave it.
 
 model   the block MODEL: tag, digest, options, seeds; read from a file by `read_model`
 answer  {"seed", "answer", "tool_calls", "done_reason", "prompt_tokens", "answer_tokens"}, counts in tokens, and
@@ -95,8 +93,7 @@ def read_model(path):
     """The model block in a file, or InputError for one that `AnswerModel` could not use."""
     model = read_json(path)
     if problem := misfit(model, dict, "it") or misfit(model, BLOCK, "it"):
-        raise InputError(f"{path}: no model block: {problem}; seeds are different whole numbers from 0 on, think is"
-                         " false; `python answer_model.py pin TAG` prints a block")
+        raise InputError(f"{path}: no model block: {problem}; `python answer_model.py pin TAG` prints one")
     sampler_options(model["options"])
     return model
 

@@ -52,10 +52,7 @@ def rows_of(report):
 
 
 def check_same_requests(recording, report, cases):
-    """How sameness was established, or NotComparable where the report is not about the recorded requests.
-
-    `cases` is {case id: case}.
-    """
+    """How sameness was established, or NotComparable for a report of other requests; `cases` is {case id: case}."""
     rows, recorded = rows_of(report), recording.get("recorded", {})
     for name in HASHES:
         if name in recorded and recorded[name] != report.get(name):
@@ -71,17 +68,17 @@ def check_same_requests(recording, report, cases):
                 raise NotComparable(f"the report is about other requests: {where} costs {row['input_tokens']} tokens"
                                     f" there and {entry['prompt_tokens']} in the recording")
         known = cases.get(case, {"required": [], "stale": [], "history": []})
-        if (len(known["required"]) != row["required_total"] or case not in cases
-                or any(fact not in known["required"] for fact in row["missing"])
-                or any(fact not in known["stale"] for fact in row["stale_included"])
-                or any(not 0 <= turn < len(known["history"]) for turn in row["turns"])):
-            raise NotComparable(f"{where}: the report's facts are not those of the case set, or it has no such case;"
-                                " give the set that was evaluated with --cases")
+        if (len(known["required"]) != row["required_total"]
+            or case not in cases
+            or any(fact not in known["required"] for fact in row["missing"])
+            or any(fact not in known["stale"] for fact in row["stale_included"])
+            or any(not 0 <= turn < len(known["history"]) for turn in row["turns"])):
+            raise NotComparable(
+                f"{where}: the facts are not those of the case set, or it lacks the case; correct --cases")
         sent = sent_request(recording, strategy, case).get("messages_sha256")
         proved = proved and sent is not None
         if remade and sent is not None and json_hash(request_of(row, cases[case])) != sent:
-            raise NotComparable(f"the report is about other requests: {where} is not what was sent, by its hash;"
-                                " give the report and the cases of the recording")
+            raise NotComparable(f"{where} is not what was sent, by its hash; give the recording's report and cases")
     if proved:
         return SAME_REQUESTS
     return SAME_HASHES if all(name in recorded for name in HASHES) else SAME_TOKENS
@@ -89,16 +86,15 @@ def check_same_requests(recording, report, cases):
 
 def request_of(row, case):
     """The messages that a report's row is about: its turns, and the newest notes of the turns that it left out."""
-    candidates = [line for turn, notes in enumerate(strategies.note_lines(case["history"], strategies.CUES))
-                  if turn not in row["turns"] for line in notes]
+    candidates = [line
+                  for turn, notes in enumerate(strategies.note_lines(case["history"], strategies.CUES))
+                  if turn not in row["turns"]
+                  for line in notes]
     return strategies.render(case, row["turns"], candidates[len(candidates) - row["notes"] :])
 
 
 def attribute(recording, report, cases, keys, grader, version=1):
-    """The attribution report: answers by outcome for each strategy, and the same for every case and fact.
-
-    grader: (facts given, stale as current, says missing) of that version.
-    """
+    """The attribution report: answers by outcome for each strategy and for every fact; grader as in GRADERS."""
     by_id = {case["id"]: case for case in cases}
     result = {"same_requests_by": check_same_requests(recording, report, by_id),
               "answers_as_recorded": same_as_recorded(recording), **({} if version == 1 else {"grader": version})}
@@ -119,8 +115,7 @@ def attribute_case(kind, strategy, case, row, entries, key, grader):
     """For each fact of one kind in a case: was it sent, and how many answers had which outcome."""
     facts, patterns, (given, stale, _) = case[kind], key["must" if kind == "required" else "stale"], grader
     if len(patterns) != len(facts):
-        raise InputError(f"case {case['id']!r}: {len(patterns)} patterns for {len(facts)} {kind} facts; the nth pattern"
-                         " belongs to the nth fact: correct the keys")
+        raise InputError(f"case {case['id']!r}: {len(patterns)} patterns for {len(facts)} {kind} facts; give one each")
     for place, fact in enumerate(facts):
         if kind == "required":
             sent = fact not in row["missing"]

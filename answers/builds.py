@@ -27,7 +27,7 @@ def field(value, name, kind, where):
     part = kind() if value.get(name) is None else value[name]
     if not isinstance(part, kind):
         raise ServerError(
-            f"{where}: {name} is {part!r:.60} and no {kind.__name__}; is this the address of a model's server?")
+            f"{where}: {name} is {part!r:.60}, no {kind.__name__}; is this the address of a model's server?")
     return part
 
 
@@ -37,8 +37,8 @@ def check_version(version, url):
     if number is None:
         raise ServerError(f"{url}: no Ollama version in the reply; is this the address of an Ollama?")
     if tuple(map(int, number.groups())) <= OLDEST_REFUSED:
-        raise ServerError(f"{url}: Ollama {version} is refused: 0.30.0 reports short counts and older ones (or a build"
-                          " without a version) run another engine; install a newer one")
+        raise ServerError(
+            f"{url}: Ollama {version} is refused: its counts or its engine are wrong; install a newer one")
     return version
 
 
@@ -55,8 +55,7 @@ def find_build(tags, tag, url, pinned=""):
     for entry in field(tags, "models", list, url):
         if isinstance(entry, dict) and full_name(str(entry.get("name") or entry.get("model", ""))) == full_name(tag):
             if entry.get("remote_host") or entry.get("remote_model"):
-                raise ServerError(
-                    f"{url}: {tag} is answered by {entry.get('remote_host')} and cannot be pinned; use a local build")
+                raise ServerError(f"{url}: {tag} is answered elsewhere and cannot be pinned; use a local build")
             return entry
     raise ServerError(f"{url} has no model {tag}{pinned}; run `ollama pull {tag}`, or see `ollama list`")
 
@@ -77,8 +76,7 @@ def check_shown(url, tag, renderer=None):
                         (renderer and modelfile and not told.get("RENDERER", "").startswith(renderer),
                          f"renders prompts with {told.get('RENDERER', 'a template')} and not {renderer}")):
         if bad:
-            raise ServerError(
-                f"{where} {reason}: the prompt would not be the one that was counted; pull the published build")
+            raise ServerError(f"{where} {reason}: another prompt than was counted; pull the published build")
     weights = re.search(r"sha256-[0-9a-f]{64}|$", modelfile)[0] or None
     return {"parameters": parameters, "capabilities": capabilities, "renderer": told.get("RENDERER"),
             "parser": told.get("PARSER"), "weights": weights}, shown

@@ -3,11 +3,9 @@
 Version 1 asks whether a pattern occurs. That is wrong where an answer denies what it names ("three, not five" for
 five), corrects itself ("was three, now five"), or writes a value in another form ("two hundred", "1,200", "**14**").
 Version 2 brings answer and key to one form and asks whether some occurrence is claimed. Its rules are those of
-the cases in answers/tests/grade-cases.json and no more: English, one sentence and the next; a hedge ("probably three")
-still claims; a question claims nothing, nor does a number that is part of another claim ("12-14", "less than 14");
-irony, tables and reference over several sentences are not read.
-
-Every pattern here is linear, each look is at NEAR characters, and answers/reply.py caps the text.
+answers/tests/grade-cases.json and no more: English, one sentence and the next; a hedge ("probably three") still
+claims, a question does not, nor a number that is part of another claim ("12-14", "less than 14"); irony, tables and
+reference over several sentences are not read. Every pattern is linear, each look is at NEAR characters.
 """
 
 import functools
@@ -167,17 +165,15 @@ def readings(text):
 
 def claims(sentences, patterns):
     """For each sentence an iterator of bools: whether the answer claims there what an occurrence of a pattern says."""
-    return [claims_in(sentence, following, patterns) for sentence, following in zip(sentences, [*sentences[1:], ""])]
 
-
-def claims_in(sentence, following, patterns):
-    """The same for one sentence; `following` is the next one."""
-    question = sentence[-3:].rstrip("\"')").endswith("?")
-    for pattern in patterns:
-        for match in pattern.finditer(sentence):
+    def claimed(sentence, following):
+        question = sentence[-3:].rstrip("\"')").endswith("?")
+        for match in (match for pattern in patterns for match in pattern.finditer(sentence)):
             start, end = match.span()
             before, after = sentence[max(0, start - NEAR) : start], f"{sentence[end : end + NEAR]} {following[:NEAR]}"
             yield not question and is_claimed(before, match[0], after)
+
+    return [claimed(sentence, following) for sentence, following in zip(sentences, [*sentences[1:], ""])]
 
 
 @functools.lru_cache(maxsize=4096)  # an answer that says one thing over and over is read in little more than one look

@@ -28,8 +28,7 @@ def pairs(recording, other, verdicts, other_verdicts):
     for place in sorted(seeds[0].keys() | seeds[1].keys()):
         told = [f"seeds {side[place]}" if place in side else "no answers" for side in seeds]
         if told[0] != told[1]:
-            raise NotComparable(
-                f"{'/'.join(place)}: the first has {told[0]}, the second {told[1]}; record the same requests")
+            raise NotComparable(f"{'/'.join(place)}: the first has {told[0]}, the second {told[1]}; record the same")
     for strategy, case in seeds[0]:
         a, b = ({entry["seed"]: verdict["grade"] for entry, verdict in zip(side["answers"][strategy][case], rows)}
                 for side, rows in ((recording, verdicts[strategy][case]), (other, other_verdicts[strategy][case])))

@@ -41,8 +41,7 @@ def compile_pattern(pattern, where):
     try:
         compiled = re.compile(pattern, re.IGNORECASE)
         if ways_to_match(pattern) > WAYS_LIMIT:
-            raise ValueError("it could match in too many ways from one place to end in time; use at most one unbounded"
-                             " quantifier")
+            raise ValueError("it could match in too many ways to end in time; use at most one unbounded quantifier")
     except (re.error, RecursionError, OverflowError, ValueError) as error:
         raise InputError(f"{where}: pattern {pattern!r} is refused: {error}; correct it or write it plainly") from None
     if compiled.search(""):

@@ -1,11 +1,11 @@
 """A model behind a server with OpenAI's interface (llama.cpp's, vLLM): the same answers, and what nothing pins there.
 
-Such a server says neither which weights it holds nor how much context a request gets. The recording names what was
-not verified; the token count of every prompt is still held against ours. An Ollama is refused: its /v1 drops options
-in silence. A model block may give the name to ask for as `served_model`; else it is the block's ollama_tag.
+The recording names what was not verified; the token count of every prompt is still held against ours. An Ollama is
+refused: its /v1 drops options in silence. A model block may name the model as `served_model`, else by ollama_tag.
 """
 
 import json
+from copy import deepcopy
 
 from answers.builds import field
 from answers.exchange import ServerError, Unavailable, base_url, exchange, get_json
@@ -45,8 +45,8 @@ class OpenAIModel(Server):
         entries = {entry["id"]: entry for entry in field(get_json(url), "data", list, url)
                    if misfit(entry, {"id": str}) is None}
         if name not in entries:
-            raise ServerError(f"{self.url} serves {', '.join(entries) or 'nothing'} and not {name}; put its name into"
-                              " the model block as served_model, or start it with that alias")
+            raise ServerError(f"{self.url} serves {', '.join(entries) or 'nothing'} and not {name}; name it as"
+                              " served_model in the model block")
         version = look(f"{self.url}/props").get("build_info") or look(f"{self.url}/version").get("version")
         told = {field: entries[name][field] for field in ("root", "max_model_len", "meta") if entries[name].get(field)}
         return {"version": version, "digest": None, "meta": told}
@@ -55,7 +55,10 @@ class OpenAIModel(Server):
     def request(model, messages, tools=(), *, num_ctx, num_predict, seed, options=None):
         """The exact request for one answer. num_ctx cannot be said here, so it is checked and left out."""
         chosen = sampler_options(model["options"], options, seed=seed, num_ctx=num_ctx, num_predict=num_predict)
-        body = {"model": served_name(model), "messages": [with_text_arguments(message) for message in messages],
+        messages = deepcopy(messages)
+        for call in [call for message in messages for call in message.get("tool_calls") or ()]:  # as JSON in a text
+            call["function"]["arguments"] = json.dumps(call["function"]["arguments"], ensure_ascii=False)
+        body = {"model": served_name(model), "messages": messages,
                 "stream": False, "seed": seed, **chosen, "max_tokens": num_predict,
                 "repetition_penalty": chosen["repeat_penalty"],  # vLLM's name for it
                 "chat_template_kwargs": {"enable_thinking": False}}
@@ -86,11 +89,3 @@ def look(url):
         raise
     except ServerError:
         return {}
-
-
-def with_text_arguments(message):
-    """A message whose tool calls carry their arguments as this interface wants them: JSON in a text."""
-    calls = [{**call, "function": {**(function := call["function"]),
-                                   "arguments": json.dumps(function["arguments"], ensure_ascii=False)}}
-             for call in message.get("tool_calls") or ()]
-    return {**message, "tool_calls": calls} if calls else message

@@ -1,9 +1,8 @@
 """Record a model's answers to each strategy's requests: nothing is asked twice, lost, mixed or cut without a word.
 
-Every answer goes to the journal before the next request (answers/journal.py). The finished recording is put together
-from the journal alone, in the order of the plan, so a run that was killed often ends in the same bytes as one that was
-not. A reply that is no answer is kept aside and asked for once more, then entered as incomplete. A prompt that the
-server counts otherwise than we do ends the run: what came answers another request than the one that was made.
+The finished recording is put together from the journal alone, in the order of the plan, so a run that was killed often
+ends in the same bytes as one that was not. A reply that is no answer is kept aside and asked for once more, then
+entered as incomplete. A prompt that the server counts otherwise than we do ends the run.
 
 planned  {"strategy", "case", "messages", "input_tokens", "num_ctx", "num_predict"}; counts in tokens
 task     {"key": journal key, "body": exact request, "planned": planned, "place": "STRATEGY/CASE seed N"}
@@ -38,7 +37,7 @@ def plan_requests(cases, strategies, count):
             if tokens != selected["input_tokens"] or tokens > room:
                 raise InputError(
                     f"{name}/{case['id']}: the request costs {tokens} tokens ({selected['input_tokens']} by"
-                    f" the strategy) and {room} leave room for the answer; correct the strategy or budget")
+                    f" the strategy), {room} leave room for the answer; correct strategy or budget")
             plan.append({"strategy": name, "case": case["id"], "messages": selected["messages"], "input_tokens": tokens,
                          "num_ctx": budget["context_limit"], "num_predict": budget["max_new_tokens"]})
     if not plan:
@@ -58,8 +57,8 @@ def bodies(plan, seeds, body_of):
     """(planned, seed, exact request) for everything that is to be asked, in the order of the plan."""
     for planned in plan:
         for seed in seeds:
-            sizes = {name: planned[name] for name in ("num_ctx", "num_predict")}
-            yield planned, seed, body_of(planned["messages"], seed=seed, **sizes)
+            yield planned, seed, body_of(planned["messages"], num_ctx=planned["num_ctx"],
+                                         num_predict=planned["num_predict"], seed=seed)
 
 
 def shown(plan, seeds, body_of):
@@ -78,19 +77,12 @@ def tasks_for(plan, model):
     return tasks
 
 
-def ask_one(task, model, journal):
-    """Put the answer to one task into the journal, whole or named as incomplete; what came and is neither, aside."""
-    key, tokens, where = task["key"], task["planned"]["input_tokens"], f"{journal.path}: {task['place']}"
-    journal.add_answer(key, model.ask_whole(task["body"], key[2], tokens, where, partial(journal.set_aside, key)))
-
-
 def kept(task, journal):
     """The journal's answer to a task or None; CountMismatch where its prompt is not counted now as it was then."""
     entry, ours = journal.answers.get(task["key"]), task["planned"]["input_tokens"]
     if entry and "incomplete" not in entry and entry["prompt_tokens"] != ours:
         raise CountMismatch(f"{journal.path}: {task['place']}: count_mismatch: recorded with {entry['prompt_tokens']}"
-                            f" prompt tokens, and we count {ours} now; go back to the tokenizer of then, or give --out"
-                            " another file")
+                            f" prompt tokens, we count {ours} now; take the tokenizer of then or another --out")
     return entry
 
 
@@ -99,15 +91,20 @@ def tell_server(model):
     version = model.identity["version"]
     if model.api == "ollama" and version not in CHECKED_VERSIONS:
         print(f"Ollama {one_line(version, 60)} is not one of the versions that were checked"
-              f" ({', '.join(CHECKED_VERSIONS)}); the token counts of each answer still are", file=sys.stderr)
+              f" ({', '.join(CHECKED_VERSIONS)}); the token counts of each answer still are",
+              file=sys.stderr)
     if model.unverified:
         print(f"not verified on this server: {', '.join(model.unverified)}", file=sys.stderr)
 
 
 def ask_all(tasks, model, journal, jobs=1):
     """Ask for all that the journal lacks, `jobs` at a time; the number asked. The first fault ends the run."""
-    pending = [task for task in tasks if kept(task, journal) is None]
-    pool, ask = ThreadPoolExecutor(jobs), partial(ask_one, model=model, journal=journal)
+
+    def ask(task):
+        key, tokens, where = task["key"], task["planned"]["input_tokens"], f"{journal.path}: {task['place']}"
+        journal.add_answer(key, model.ask_whole(task["body"], key[2], tokens, where, partial(journal.set_aside, key)))
+
+    pending, pool = [task for task in tasks if kept(task, journal) is None], ThreadPoolExecutor(jobs)
     try:
         futures = [pool.submit(ask, task) for task in pending if jobs > 1]
         done = map(ask, pending) if jobs == 1 else (future.result() for future in as_completed(futures))
@@ -146,17 +143,17 @@ def missing(tasks, journal):
 
 def finished(tasks, model, journal, sources):
     """The recording that a complete journal holds, or InputError: only a whole one is ever written."""
-    lacking = missing(tasks, journal)
-    if lacking:
+    if lacking := missing(tasks, journal):
         raise InputError(f"{journal.path}: {len(lacking)} answers are missing; run record again")
     answers, requests = {}, {}
     for task in tasks:
         strategy, case, _, _ = task["key"]
         planned, entry = task["planned"], kept(task, journal)
         answers.setdefault(strategy, {}).setdefault(case, []).append(entry)
-        sent = requests.setdefault(strategy, {}).setdefault(case, {
-            "messages_sha256": json_hash(planned["messages"]),
-            **{name: planned[name] for name in ("input_tokens", "num_ctx", "num_predict")}, "entries_sha256": []})
+        sent = requests.setdefault(strategy, {}).setdefault(
+            case,
+            {"messages_sha256": json_hash(planned["messages"]),
+             **{name: planned[name] for name in ("input_tokens", "num_ctx", "num_predict")}, "entries_sha256": []})
         sent["entries_sha256"].append(json_hash(entry))
     recorded = {"api": model.api, **model.identity, "build": model.facts, "unverified": list(model.unverified),
                 "options": sampler_options(model.model["options"]), **sources, "requests": requests,

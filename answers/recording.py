@@ -13,12 +13,22 @@ import json
 from base.command import InputError, read_json, sha256
 from base.shapes import Each, misfit
 
-WHOLE = {"seed": int, "answer": str, "tool_calls": list, "done_reason": str, "prompt_tokens": int,
-         "answer_tokens": int, "thinking?": str}
+WHOLE = {
+    "seed": int,
+    "answer": str,
+    "tool_calls": list,
+    "done_reason": str,
+    "prompt_tokens": int,
+    "answer_tokens": int,
+    "thinking?": str,
+}
 INCOMPLETE = {"seed": int, "incomplete": lambda kind: isinstance(kind, str) and kind != ""}
 REQUEST = {"input_tokens?": int, "messages_sha256?": str, "entries_sha256?": [str]}
-RECORDING = {"model": dict, "answers": Each(Each([object], least=1), least=1),
-             "recorded?": {"requests?": Each(Each(REQUEST)), "answers_sha256?": str}}
+RECORDING = {
+    "model": dict,
+    "answers": Each(Each([object], least=1), least=1),
+    "recorded?": {"requests?": Each(Each(REQUEST)), "answers_sha256?": str},
+}
 
 
 def entry_misfit(entry, place):
@@ -46,8 +56,9 @@ def read_recording(path):
 
 def answered(recording):
     """[(strategy, case id, entries), ...] of everything that was answered, in recorded order."""
-    return [(strategy, case, entries) for strategy, cases in recording["answers"].items()
-            for case, entries in cases.items()]
+    return [
+        (strategy, case, entries) for strategy, cases in recording["answers"].items() for case, entries in cases.items()
+    ]
 
 
 def sent_request(recording, strategy, case):
@@ -67,8 +78,8 @@ def check_entries(entries, sent, where):
         if hashes and hashes[number : number + 1] != [json_hash(entry)]:
             raise InputError(f"{place}: this answer was edited after it was recorded; restore it or record again")
         if tokens is not None and "incomplete" not in entry and entry["prompt_tokens"] != tokens:
-            raise InputError(f"{place}: the prompt was {entry['prompt_tokens']} tokens and the request {tokens}; a cut"
-                             " prompt is never graded")
+            raise InputError(
+                f"{place}: the prompt was {entry['prompt_tokens']} tokens and the request {tokens}; never graded")
     if not entries or len(hashes) > len(entries):
         raise InputError(f"{where}: answers are missing; record it again")
 

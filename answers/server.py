@@ -99,8 +99,8 @@ class Server:
             try:
                 entry = self.ask(body)
             except BrokenReply as error:
-                aside(error.kind, raw=error.raw)
                 kind = error.kind
+                aside(kind, raw=error.raw)
                 continue
             except ServerChanged as error:
                 if error.came:

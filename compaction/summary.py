@@ -1,8 +1,7 @@
 """Summarise the older turns with a model: the compactor that most applications use.
 
-The newest turns that fit half of the budget stay word for word; a model summarises the others together with what an
-earlier summary said. The summary stands in front as a system message, escaped and marked as one. It does not copy, so
-what it left out is for a judge to say.
+The newest turns that fit half of the budget stay word for word. The summary of the others stands in front as a system
+message, escaped and marked as one. It does not copy, so what it left out is for a judge to say.
 """
 
 import random

@@ -95,7 +95,7 @@ class Attribution(unittest.TestCase):
             change(report, recording)
             with self.subTest(says), self.assertRaisesRegex(NotComparable, says):
                 attribute(recording, report)
-        with self.assertRaisesRegex(NotComparable, "no such case"):
+        with self.assertRaisesRegex(NotComparable, "lacks the case"):
             attribute(cases=[case for case in CASES if case["id"] != "held-latest"])
 
     def test_requests_of_as_many_tokens_pass_for_the_ones_that_were_sent(self):

@@ -40,8 +40,7 @@ def read_labels(path):
     labels = read_json(path)
     problem = misfit(labels, SET, "it") or misfit(labels["items"], [ITEM], "items")
     if problem:
-        raise InputError(f"{path}: is no set of labels: {problem}; label is one of {', '.join(JUDGED)} and planted one"
-                         f" of {', '.join(PLANTED)}")
+        raise InputError(f"{path}: is no set of labels: {problem}; a label is {', '.join(JUDGED)}")
     ids = [item["id"] for item in labels["items"]]
     if len(set(ids)) < len(ids):
         raise InputError(f"{path}: the id {next(id_ for id_ in ids if ids.count(id_) > 1)!r} stands twice; rename one")

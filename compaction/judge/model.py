@@ -1,11 +1,8 @@
 """Ask a pinned model, greedily, with a window that is as large as the question needs.
 
-The model is the block of a file (`python answer_model.py pin TAG` prints one). Temperature is 0 whatever the block
-says, the seed is its first; both stand in `identity`, which is what a record says of who answered. What recording
-refuses is refused here: a prompt that the server counts otherwise than we do ends the run; a reply that broke, was
-cut by length, holds thinking or nothing is {"seed", "incomplete": kind}, and never an answer.
-
-Does not choose what is asked or read what comes back.
+Temperature is 0 whatever the model block says, the seed is its first; both stand in `identity`, which is what a record
+says of who answered. A prompt that the server counts otherwise than we do ends the run; a reply that broke, was cut by
+length, holds thinking or nothing is {"seed", "incomplete": kind}, and never an answer.
 """
 
 from pathlib import Path

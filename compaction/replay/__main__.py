@@ -88,9 +88,8 @@ def summarize(rows):
 
 def counted(outcomes):
     """The discordant pairs in both directions and the exact test over them."""
-    lost, gained = outcomes.count("lost"), outcomes.count("gained")
-    return {"pairs": len(outcomes), "lost": lost, "gained": gained, "unknown": outcomes.count("unknown"),
-            "p": mcnemar(lost, gained)}
+    ways = {way: outcomes.count(way) for way in ("lost", "gained", "unknown")}
+    return {"pairs": len(outcomes), **ways, "p": mcnemar(ways["lost"], ways["gained"])}
 
 
 def table(report):
