@@ -21,10 +21,8 @@ from answers.tests.made import SMALL
 from answers.tests.ollama_double import OllamaDouble, Server, stand_in_count
 from base.command import InputError, dump
 
-MESSAGES = [
-    {"role": "system", "content": "Answer from the conversation."},
-    {"role": "user", "content": "Who is on call?"},
-]
+MESSAGES = [{"role": "system", "content": "Answer from the conversation."},
+            {"role": "user", "content": "Who is on call?"}]
 SIZES = {"num_ctx": 384, "num_predict": 96, "seed": 1}
 
 

@@ -105,9 +105,9 @@ class Speed(unittest.TestCase):
 
     def test_patterns_that_could_run_without_end_are_refused(self):
         for pattern in (r"(a+)+$", r"(a*)*b", r"(a|aa)+$", r"(?:\w+\s?)*x", r"(a)\1", r".*.*x", r"\d+\w+",
-                        r"(?:a{1,9}){2,}", r"(?=(a+)+)b", r"a{1,200}b{1,200}", r"a{1,4}.{1,8000}.?",
-                        r"(?P<n>a)(?P=n)", r"(a)?(?(1)b|c)", r"(?x:( a + ) + )$", r"(?#[)(a+)+(?#])$",
-                        r"(?:[]a]|[^]b]+)+x", r"(?:\\[(]+)+x", r"(a|b|ab)*+c"):
+                        r"(?:a{1,9}){2,}", r"(?=(a+)+)b", r"a{1,200}b{1,200}", r"a{1,4}.{1,8000}.?", r"(?P<n>a)(?P=n)",
+                        r"(a)?(?(1)b|c)", r"(?x:( a + ) + )$", r"(?#[)(a+)+(?#])$", r"(?:[]a]|[^]b]+)+x",
+                        r"(?:\\[(]+)+x", r"(a|b|ab)*+c"):
             with self.subTest(pattern), self.assertRaisesRegex(InputError, "refused"):
                 compile_pattern(pattern, "keys")
 
@@ -119,8 +119,8 @@ class Speed(unittest.TestCase):
             r"minutes?",
             r"a.{0,40}b",
             "x|y+",
-            r"a{1,4}.{1,8000}",  # as many ways as are allowed
-        ):
+            r"a{1,4}.{1,8000}",
+        ):  # the last one: as many ways as are allowed
             with self.subTest(pattern):
                 self.assertIsInstance(compile_pattern(pattern, "keys"), re.Pattern)
 

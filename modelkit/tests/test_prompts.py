@@ -62,7 +62,3 @@ class Window(unittest.TestCase):
 
     def test_apostrophes_belong_to_words_and_other_signs_do_not(self):
         self.assertEqual(prompts.count_tokens("don't — é_1"), 5)
-
-
-if __name__ == "__main__":
-    unittest.main()

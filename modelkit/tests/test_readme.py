@@ -22,7 +22,3 @@ class Examples(unittest.TestCase):
         for path in Path(__file__).parents[1].glob("*.py"):
             if not path.name.startswith(("test_", "__")):
                 self.assertIn(f"`{path.name}`", TEXT)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -123,7 +123,3 @@ def plain(query, documents, k1, b):
             score += idf * tf * (k1 + 1) / (tf + k1 * (1 - b + b * len(said) / mean)) if tf else 0.0
         scores.append(score)
     return scores
-
-
-if __name__ == "__main__":
-    unittest.main()

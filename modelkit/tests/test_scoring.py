@@ -104,7 +104,3 @@ class Runs(unittest.TestCase):
     def test_no_gain_has_no_price(self):
         with self.assertRaisesRegex(ValueError, "no better"):
             scoring.cost_per_point(*self.RUNS)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -60,7 +60,3 @@ class Sentences(unittest.TestCase):
     def test_long_runs_of_stops_come_to_an_end(self):  # a quadratic expression would take hours
         for run in (".", "a.", '."', "。", "\n", "\n ", "Mr. ", "1. ", "?!", "x" * 50 + ". "):
             split_sentences(run * (150_000 // len(run)))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -50,16 +50,12 @@ class Loop(unittest.TestCase):
             self.assertTrue(entry["result"].startswith("ERROR: "))
         self.assertEqual(reached, [])
 
-    def test_a_reply_of_no_known_kind_is_told_to_the_model(self):
-        for reply in (None, "final", {}, {"kind": "final"}, {"kind": "final", "text": 3}, {"kind": "guess"}):
+    def test_a_reply_of_no_known_kind_or_a_call_without_name_or_arguments_is_told_to_the_model(self):
+        unknown = None, "final", {}, {"kind": "final"}, {"kind": "final", "text": 3}, {"kind": "guess"}
+        calls = ({}, {"tool": ["tool"], "args": {}}, {"tool": "tool", "args": [1]}, {"tool": "tool"})
+        for reply in (*unknown, *({"kind": "call", **call} for call in calls)):
             entry = self.run_one(lambda: "ok", {}, {}, [reply, {"kind": "final", "text": "done"}])
-            self.assertTrue(entry["result"].startswith("ERROR: reply with a call"))
-
-    def test_a_call_without_name_or_arguments_is_a_problem(self):
-        for reply in ({"kind": "call"}, {"kind": "call", "tool": ["tool"], "args": {}},
-                      {"kind": "call", "tool": "tool", "args": [1]}, {"kind": "call", "tool": "tool"}):
-            entry = self.run_one(lambda: "ok", {}, {}, [reply, {"kind": "final", "text": "done"}])
-            self.assertTrue(entry["result"].startswith("ERROR: "))
+            self.assertTrue(entry["result"].startswith("ERROR: reply with a call" if reply in unknown else "ERROR: "))
 
     def test_the_same_call_again_runs_again_and_counts_a_step(self):
         runs = []
@@ -96,7 +92,3 @@ class Registry(unittest.TestCase):
         self.assertEqual(tools.check_call("f", {"a": "1", "c": 2}, {"f": {"args": {"a": "int", "b": "str"}}}),
                          ["f.a must be of type int, got '1'", "f needs an argument called b",
                           "f does not take an argument called c"])
-
-
-if __name__ == "__main__":
-    unittest.main()
