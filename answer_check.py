@@ -15,6 +15,8 @@ verdict  {"grade": "pass", "fail" or "incomplete"}, and "why": "said_missing", "
          kind of incompleteness (answers/reply.py)
 """
 
+import base  # noqa: F401, I001 (first, for Ctrl-C during the other imports)
+
 import argparse
 import re
 import sys

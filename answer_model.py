@@ -11,6 +11,8 @@ answer  {"seed", "answer", "tool_calls", "done_reason", "prompt_tokens", "answer
         "thinking" where the model thought although it was told not to
 """
 
+import base  # noqa: F401, I001 (first, for Ctrl-C during the other imports)
+
 import datetime
 import os
 import sys

@@ -10,6 +10,8 @@ table beside it on standard error. Exit status 1: a selector failed or went over
 Does not choose turns (strategies.py) or ask a model (answer_check.py does): a fact in the request is no answer yet.
 """
 
+import base  # noqa: F401, I001 (first, for Ctrl-C during the other imports)
+
 import platform
 import sys
 from pathlib import Path

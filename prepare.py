@@ -12,6 +12,8 @@ A model that is pinned renders a plain request first. Its chat template is code 
 sandbox, the first time in a process of its own with limits of memory and time. Never downloads model weights.
 """
 
+import base  # noqa: F401, I001 (first, for Ctrl-C during the other imports)
+
 import sys
 from datetime import date
 from pathlib import Path

@@ -11,6 +11,8 @@ the `count` of a strategy, which then adds costs (`part`) instead of counting ea
 Does not fetch or pin files (prepare.py does), nor learn how the template puts messages together (tokens/token_sum.py).
 """
 
+import base  # noqa: F401, I001 (first, for Ctrl-C during the other imports)
+
 import multiprocessing
 import sys
 import time

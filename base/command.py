@@ -294,14 +294,3 @@ def told(problem, status):
     line = "".join(character if character.isprintable() else ascii(character)[1:-1] for character in str(problem))
     print(f"{command_name()}: {line}", file=sys.stderr)
     return status
-
-
-def stopped_early(kind, error, place):
-    """The hook for what ends a command while it is still being imported: Ctrl-C is one line and 130 there too."""
-    if issubclass(kind, KeyboardInterrupt):
-        os._exit(told("stopped", 130))
-    sys.__excepthook__(kind, error, place)
-
-
-if Path(getattr(sys.modules["__main__"], "__file__", None) or "/").is_relative_to(Path(__file__).parents[1]):
-    sys.excepthook = stopped_early  # until run_command begins

@@ -117,12 +117,32 @@ def help_of(words, columns):
     return out.getvalue()
 
 
+def commands():
+    """The files of all commands."""
+    return [path for path in sorted({*ROOT.glob("*.py"), *ROOT.glob("[a-z]*/**/*.py")})
+            if "tests" not in path.parts and "    run_command(main)" in path.read_text(encoding="utf-8")]
+
+
+class Early(unittest.TestCase):
+    def test_ctrl_c_during_the_first_import_of_a_command_is_a_traceback(self):
+        """pathlib, which all import early, is one here that is stopped while it is imported."""
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "pathlib.py").write_text("raise KeyboardInterrupt", encoding="utf-8")
+            environment = {**os.environ, "PYTHONPATH": folder}
+            for path in commands():
+                module = path.relative_to(ROOT).with_suffix("")
+                start = ["-m", ".".join(module.parts)] if module.parts[1:] else [path.name]
+                with self.subTest(path.name):
+                    ended = subprocess.run([sys.executable, "-S", *start], cwd=ROOT, env=environment,
+                                           capture_output=True, text=True, stdin=subprocess.DEVNULL)
+                    self.assertRegex(ended.stderr, r"\A\w+(\.py)?: stopped\n\Z")
+                    self.assertEqual(ended.returncode, 130)
+
+
 class Help(unittest.TestCase):
     def test_an_example_is_not_broken_in_a_terminal_of_eighty_columns(self):
         """A line broken after `>` is a shell's syntax error when it is pasted."""
-        for path in sorted({*ROOT.glob("*.py"), *ROOT.glob("[a-z]*/**/*.py")}):
-            if "tests" in path.parts or "    run_command(main)" not in path.read_text(encoding="utf-8"):
-                continue
+        for path in commands():
             name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__main__")
             own = re.search(r"\{([a-z,]+)\} \.\.\.", help_of([name], 500))  # its commands, where it has some
             for command in ["", *(own[1].split(",") if own else ())]:
