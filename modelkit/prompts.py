@@ -39,8 +39,7 @@ def fence(untrusted, rng):
 
 def instruction_region(prompt, tag):
     """The prompt with what is fenced by `tag` cut out, tags and all; ValueError where that fence is not in it."""
-    name = re.escape(tag)
-    rest, cuts = re.subn(rf"^<{name}>\n.*?\n</{name}>$", "", prompt, flags=re.DOTALL | re.MULTILINE)
+    rest, cuts = re.subn(rf"(?ms)^<{re.escape(tag)}>\n.*?\n</{re.escape(tag)}>$", "", prompt)
     if not cuts:
         raise ValueError(f"no fence {tag} in the prompt; give the tag that fence() returned for it")
     return rest

@@ -30,7 +30,6 @@ _ENDS_BEFORE = {  # after a repair, what tells that a string is still open where
 _FENCE_LINE = re.compile(r" {0,3}(?:`{3,}+|~{3,}+)\s*[\w.+#-]*\s*")
 _NO_OBJECT = "no complete JSON object in the reply"
 _NOT_REPAIRED = "found an object but could not repair it"
-_UNUSABLE = "the reply contained no usable JSON object"
 LONGEST = 200  # characters of a problem that a retry quotes
 _CUT = "the reply was cut off before its object ended (truncated); raise the output allowance"
 _TYPES = {kind.__name__: kind for kind in (str, int, float, bool, list, dict)}
@@ -93,10 +92,7 @@ def parse_reply(text):
 
 
 def diagnose(text):
-    """"complete", "truncated" (an object was begun and not ended) or "not an object at all".
-
-    After a truncated reply raise the output allowance; to repair it would be to invent its end.
-    """
+    """"complete", "truncated" (begun and not ended: raise the output allowance) or "not an object at all"."""
     return _read(text)[2]
 
 
@@ -104,7 +100,7 @@ def _read(text):
     """(object or None, what it took or why not, diagnosis)."""
     if not isinstance(text, str):
         return None, _NO_OBJECT, "not an object at all"
-    empty, unreadable = None, False
+    empty, unreadable = (None, _NO_OBJECT, "not an object at all"), False
     for start, end, is_part in with_places(text):
         if end is None:
             return None, _NO_OBJECT, "truncated"
@@ -119,11 +115,9 @@ def _read(text):
             unreadable = True
             if not ends_surely(text, start, end):
                 break
-        elif empty is None:
+        elif empty[0] is None:
             empty = value, took, "complete"
-    if unreadable:
-        return None, _NOT_REPAIRED, "complete"
-    return empty or (None, _NO_OBJECT, "not an object at all")
+    return (None, _NOT_REPAIRED, "complete") if unreadable else empty
 
 
 def _parse(text):
@@ -205,10 +199,8 @@ def ask_for_object(model, base_prompt, validate, max_attempts=3):
     history, prompt = [], base_prompt
     for attempt in range(1, max_attempts + 1):
         obj, _, diagnosis = _read(model(prompt))
-        if obj is not None:
-            problems = list(validate(obj))
-        else:
-            problems = [_CUT if diagnosis == "truncated" else _UNUSABLE]
+        unread = _CUT if diagnosis == "truncated" else "the reply contained no usable JSON object"
+        problems = [unread] if obj is None else list(validate(obj))
         history.append({"attempt": attempt, "problems": problems})
         if not problems:
             return obj, history

@@ -60,10 +60,7 @@ def evaluate(system, cases):
 
 
 def both_orders(judge, question, a, b):
-    """"a", "b" or "tie": what judge(question, first, second) -> "first" or "second" says in both orders.
-
-    A judge that changes its mind with the order has no opinion: a tie.
-    """
+    """"a", "b" or "tie": what judge(question, first, second) -> "first" or "second" says in both orders alike."""
     verdicts = judge(question, a, b), judge(question, b, a)
     for verdict in verdicts:
         if verdict not in ("first", "second"):
@@ -79,10 +76,7 @@ def agreement(judged, labels):
 
 
 def kappa(judged, labels):
-    """Cohen's kappa (Cohen 1960): agreement beyond chance, 1 at most, 0 for chance.
-
-    ValueError where both give every item the same one label: chance alone agrees there, and nothing is shown.
-    """
+    """Cohen's kappa (1960): agreement beyond chance, 1 at most, 0 for chance; ValueError where all have one label."""
     observed = agreement(judged, labels)
     by_judge, by_person = Counter(judged), Counter(labels)
     both = sum(by_judge[label] * by_person[label] for label in by_judge)

@@ -82,6 +82,4 @@ def _ends(text, begin, stop):
         return False
     if word in _ENDS_UNLESS_NUMBER:
         return not after.isdecimal()
-    if word in _ENDS_BEFORE_CAPITAL or "." in word:
-        return not after.islower() and not after.isdecimal()
-    return True
+    return not (word in _ENDS_BEFORE_CAPITAL or "." in word) or not after.islower() and not after.isdecimal()
