@@ -5,11 +5,9 @@ Run:  python answer_check.py
       python answer_check.py attribution --report evaluation-result.json
       python answer_check.py compare answer-result.json answer-result.json
 
-Without a command it grades answer-result.json: the grades as JSON on standard output, a table on standard error. That
-needs no tokenizer and no model; `record` needs both.
-
-Version 1 of the grader is the published rule and the default. Version 2 (answers/claims.py) reads numbers, negations
-and corrections as a person would. Neither is a judge of a whole answer: both look for the patterns of answer-keys.json.
+Without a command it grades answer-result.json, which needs no tokenizer and no model; `record` needs both. Version 1 of
+the grader is the published rule and the default. Version 2 (answers/claims.py) reads numbers, negations and corrections
+as a person would. Neither is a judge of a whole answer: both look for the patterns of answer-keys.json.
 
 verdict  {"grade": "pass", "fail" or "incomplete"}, and "why": "said_missing", "missing", "stale_as_current" or the
          kind of incompleteness (answers/reply.py)
@@ -55,12 +53,8 @@ def states_stale_as_current(text, key):
                for sentence in SENTENCE_END.split(text.strip()))
 
 
-def facts_given(text, key):
-    """Version 1: for each must pattern in turn, whether it matches anywhere in the answer."""
-    return [bool(pattern.search(text)) for pattern in key["must"]]
-
-
-GRADERS = {1: (facts_given, states_stale_as_current, SAID_MISSING.search),
+GRADERS = {1: (lambda text, key: [bool(pattern.search(text)) for pattern in key["must"]], states_stale_as_current,
+               SAID_MISSING.search),
            2: (claims.facts_given, claims.states_stale_as_current, claims.says_missing)}
 
 

@@ -1,9 +1,8 @@
 """Attribute each answer to its request: was the fact sent, and was it answered?
 
-For every strategy, case and required fact: used (sent and answered); sent_not_answered (the model's loss);
-not_sent_nor_answered (admitted or missed: the selection's loss); answered_without (not sent: known or guessed). The
-same for stale facts, where answered means given as current. Only the report of the very requests that were answered
-can tell, and another is refused. The nth must pattern belongs to the nth fact.
+A required fact is used, sent_not_answered (the model's loss), not_sent_nor_answered (the selection's loss) or
+answered_without (known or guessed); for stale facts answered means given as current. Only the report of the very
+requests that were answered can tell, and another is refused. The nth must pattern belongs to the nth fact.
 """
 
 import strategies

@@ -57,7 +57,8 @@ PAST_ONLY = any_case(  # a value said to be of the past, with or without another
     rf"\b{PAST},? (?:it|that|this|the [\w-]+(?: [\w-]+)?) (?:was|were|had been)(?: set to| at)? $"
     rf"|\b(?:was|were|had been) {PAST}(?: set to| at)? $"
     rf"|\((?:it )?(?:was|were|{PAST}|not)(?: {PAST})? $"
-    rf"|\b(?:now|currently)\b[^.;?!]{{0,60}}[,;] {PAST} $")
+    rf"|\b(?:now|currently)\b[^.;?!]{{0,60}}[,;] {PAST} $"
+)
 SWITCH = any_case(r"\b(?:now|currently|changed|replaced|switched|moved|raised|lowered|increased|reduced|updated)\b"
                   r"|\bnew(?: [\w-]+)?(?::| is\b| are\b)")
 CORRECTED = any_case(r"^(?: [\w'-]+){0,2} ?[,.;(-]+ ?"
@@ -68,11 +69,13 @@ OTHER_NUMBER = r"(?:\d[\w]*|" + SMALL + r"\b)"
 PART_BEFORE = any_case(  # makes the number behind it part of another claim: 12-14, 1/14, -14, between 8 and 14
     rf"\d[.,:/^]?$|{OTHER_NUMBER}(?: ?[-/×] ?| (?:or|through|times) )$|(?:^|[^\w-])-$"
     rf"|\b(?:minus|half of|twice|double) $|\bbetween (?:{OTHER_NUMBER}(?: [\w%]+){{0,2}} and )?$"
-    rf"|\b(?:rang\w+|anywhere|var\w+) from {OTHER_NUMBER} to $")
+    rf"|\b(?:rang\w+|anywhere|var\w+) from {OTHER_NUMBER} to $"
+)
 PART_AFTER = any_case(  # and the number before it: 14-16, 14/20, 14:30, 14 000, 14 million
     rf"^(?:[.,:/^]?\d| ?[-/×] ?{OTHER_NUMBER}| (?:or|through|times) {OTHER_NUMBER}| \d{{3}}\b| and a half\b"
     rf"|(?:, {OTHER_NUMBER}){{1,3}},? or {OTHER_NUMBER}"
-    r"|[ -]?(?:hundred|thousand|million|billion|trillion|dozen)\b)")
+    r"|[ -]?(?:hundred|thousand|million|billion|trillion|dozen)\b)"
+)
 COMPARED = any_case(
     r"\b(?:(?:less|fewer|more|greater|higher|lower|larger|smaller|longer|shorter) (?:[\w-]+ ){0,3}than|under|over|above"
     r"|below|beyond|exceed\w*) (?:about |the )?$|[\w)] ?[<>] ?$")
@@ -121,10 +124,7 @@ def adapted(pattern):
 
 
 def held(text, key):
-    """(text, key) fit to be read: patterns adapted, and what one with marks of Markdown matches put as one word.
-
-    `plain` takes the marks out of the answer, and with them __init__ and */5 * * * *.
-    """
+    """(text, key) fit to be read: patterns adapted; what one with marks that `plain` takes out matches, one word."""
     text, patterns = unified(text), {}
     for kind in ("must", "stale"):
         patterns[kind] = []
@@ -178,10 +178,7 @@ def claims(sentences, patterns):
 
 @functools.lru_cache(maxsize=4096)  # an answer that says one thing over and over is read in little more than one look
 def is_claimed(before, said, after):
-    """Whether an occurrence is claimed: no part of a number, not denied, not given up for another value.
-
-    before, after   NEAR characters to each side, no more, so that the work stays linear in the text
-    """
+    """Whether an occurrence, NEAR characters to each side, is claimed: not denied or given up, no part of a number."""
     clause = CLAUSE_START.split(before)[-1]
     number = bool(A_NUMBER.match(said))
     if is_part_of_number(before[-NUMBER_NEAR:], said, after[:NUMBER_NEAR], clause):
@@ -211,7 +208,8 @@ def is_part_of_number(before, said, after, clause):
         return True
     ends = (len(before), len(before) + len(said))
     return any(number.start() < end < number.end()
-               for number in NUMBER_WORDS.finditer(f"{before}{said}{after}") for end in ends)
+               for number in NUMBER_WORDS.finditer(f"{before}{said}{after}")
+               for end in ends)
 
 
 def facts_given(text, key):
@@ -224,20 +222,16 @@ def facts_given(text, key):
 def states_stale_as_current(text, key):
     """Version 2: a stale pattern is claimed and nothing in its sentence, or in a later one, takes it back."""
     text, key = held(text, key)
-    return bool(key["stale"]) and any(form_is_stale(form, key) for form in readings(text))
-
-
-def form_is_stale(sentences, key):
-    """Whether some sentence gives a replaced decision as current; read from the end, where it can be taken back."""
-    taken_back = False
-    both = zip(sentences, claims(sentences, key["must"]), claims(sentences, key["stale"]))
-    for sentence, must, stale in reversed(list(both)):
-        musts = set(must)
-        denied_fact = musts == {False}  # "RabbitMQ instead of Redis": a cue, but the wrong way round
-        replaced = REPLACEMENT.search(sentence) and not denied_fact
-        if True not in musts and not replaced and not taken_back and any(stale):
-            return True
-        taken_back = taken_back or (True in musts and bool(LATER_CUE.search(sentence)))
+    for sentences in readings(text) if key["stale"] else ():
+        both = zip(sentences, claims(sentences, key["must"]), claims(sentences, key["stale"]))
+        for sentence, must, stale in reversed(list(both)):  # from the end, where it can be taken back
+            musts = set(must)
+            denied_fact = musts == {False}  # "RabbitMQ instead of Redis": a cue, but the wrong way round
+            replaced = REPLACEMENT.search(sentence) and not denied_fact
+            if True not in musts and not replaced and any(stale):
+                return True
+            if True in musts and LATER_CUE.search(sentence):
+                break  # what stands before is taken back
     return False
 
 

@@ -1,8 +1,7 @@
 """Compare two recordings answer by answer: paired by case, strategy and seed, never by means alone.
 
-Lists each discordant pair (one passed, the other failed), tests the difference with an exact sign-flip test over
-cases, and shows how often the seeds of one recording agree among themselves: a difference within that is noise.
-Pairs in which one answer is incomplete are counted apart and listed, never taken for a fail.
+Lists each discordant pair (one passed, the other failed), tests the difference over cases, and shows how often the
+seeds of one recording agree among themselves: a difference within that is noise. Incomplete pairs are counted apart.
 
 sign-flip test  under "no difference" the sign of each case's difference is a coin toss; p is the share of all sign
                 patterns whose sum is at least as far from zero as the one seen (two-sided, R. A. Fisher 1935)
@@ -37,11 +36,8 @@ def pairs(recording, other, verdicts, other_verdicts):
 
 
 def sign_flip(differences):
-    """The exact two-sided p of whole-number differences, one a case: sign_flip([5, 5, 5, 5, 5, 5]) -> 0.03125.
-
-    Cost grows with their sum, not with 2 to the n.
-    """
-    sums = Counter({0: 1})
+    """The exact two-sided p of whole-number differences, one a case: sign_flip([5, 5, 5, 5, 5, 5]) -> 0.03125."""
+    sums = Counter({0: 1})  # the cost grows with their sum, not with 2 to the n
     for size in map(abs, differences):
         flipped = Counter()
         for total, ways in sums.items():
@@ -74,10 +70,7 @@ def seed_agreement(verdicts):
 
 
 def compare(first, second, verdicts, other_verdicts):
-    """Two recordings compared: figures over all and for each strategy, discordant pairs, agreement of seeds.
-
-    same_requests is true or false by the hashes of the requests, None where a recording holds none.
-    """
+    """Two recordings compared; same_requests is true or false by their hashes, None where a recording holds none."""
     paired = pairs(first, second, verdicts, other_verdicts)
     hashes = [[sent_request(recording, *place).get("messages_sha256") for place in sorted(seeds_of(recording))]
               for recording in (first, second)]

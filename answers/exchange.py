@@ -122,10 +122,7 @@ def exchange(method, url, body=None, first_s=LOOK_S, idle_s=LOOK_S, total_s=LOOK
 
 
 def adapter(sockets):
-    """requests' adapter that adds each socket it opens to `sockets`: only closing them ends a read that goes on.
-
-    A server can send "100 Continue", a byte of a head or a trailer just often enough that no time-out comes.
-    """
+    """requests' adapter that adds each socket it opens to `sockets`: only closing them ends a read that trickles."""
     from requests.adapters import HTTPAdapter
 
     class Adapter(HTTPAdapter):

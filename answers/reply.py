@@ -1,8 +1,7 @@
 """Read what a server replied: one whole answer, or the name of what it is instead.
 
 A reply with status 200 need not be an answer: it can stop before its last line, hold an error, end for another reason
-than the answer's end, or count what cannot be. Does not speak to a server, and does not judge text: an empty answer is
-one (incomplete_kind names it so).
+than the answer's end, or count what cannot be. An empty answer is one (incomplete_kind names it so).
 """
 
 import re

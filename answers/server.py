@@ -40,10 +40,7 @@ class Server:
         self.identity, self.facts, self.block = self.identify(), {}, model
 
     def body(self, messages, tools=(), **options):
-        """The exact request for one answer: num_ctx, num_predict, seed, and `options` over the pinned sampler options.
-
-        options   say {"temperature": 0.0}
-        """
+        """The exact request for one answer: num_ctx, num_predict, seed, `options` (say {"temperature": 0.0})."""
         return self.request(self.model, messages, tools, **options)
 
     def answer(self, messages, tools=(), **options):

@@ -3,8 +3,7 @@
 Run:  python -m compaction.judge --judge compaction.tests.doubles:overlap_judge > card.local.json
       python -m compaction.judge --judge model.local.json --keep answers.local.jsonl > card.local.json
 
-The card goes to `python -m compaction.check --card card.local.json`. A judge without one is unmeasured.
-Does not improve a judge or decide whether it is good enough: the card stands beside each row that it judged.
+The card goes to `python -m compaction.check --card card.local.json` and stands beside each row that it judged.
 
 labels   {"labelled_by", "about", "items": [{"id", "probe", "expect", "context", "label", "planted"?}]}
 card     agreement, kappa and the confusion table against the labels; flips: items whose verdict was not the same in

@@ -118,7 +118,7 @@ def whole_verdicts(text):
 
 
 def recorded_judge(name=None, path=None, card_path=None, manifest=None):
-    """The judge that a command's options name: one to ask, recorded verdicts, or both; InputError where they differ.
+    """The judge that a command's options name: one to ask, recorded verdicts, or both.
 
     It has an identity, a `card` (or "unmeasured") and `about()`, what a report says of it.
     """
@@ -169,10 +169,7 @@ def find_judge(name, manifest=None):
 
 
 def read_verdicts(path):
-    """The lines of a file of recorded verdicts; InputError names the first that is none.
-
-    A last line that was cut off while it was written is no verdict: its question is asked again.
-    """
+    """The lines of a file of recorded verdicts, one cut off at its end left out; InputError names the first misfit."""
     lines = read_lines(path)
     for number, line in lines:
         if problem := misfit(line, LINE, "it"):

@@ -1,7 +1,5 @@
 """Let an agent go on from a context: the next user turns, then each probe, with recorded tool results.
 
-Does not compact or compare (__main__.py). The loop itself is modelkit.tools.run_agent.
-
 agent  (task, transcript) -> {"kind": "call", "tool", "args"} or {"kind": "final", "text"}; task is {"messages",
        "tools"}: the request so far, the user's message last, and the tool declarations; transcript as in modelkit.tools
 run    {"calls": [[name, arguments], ...], "answers": [text or None, ...], "checks": {item id: verdict}, "probe_calls":
