@@ -67,9 +67,9 @@ def pair(reference, compacted):
 
 
 def whole(checks):
-    """A conversation's verdict: absent if any item failed, else unjudged if any is unknown, else verbatim."""
+    """A conversation's verdict: absent if any item failed, else unjudged if one or all are unknown, else verbatim."""
     failed = any(verdict not in (*RETAINED, *UNKNOWN, "accepted") for verdict in checks.values())
-    return "absent" if failed else "unjudged" if set(checks.values()) & set(UNKNOWN) else "verbatim"
+    return "absent" if failed else "unjudged" if not checks or set(checks.values()) & set(UNKNOWN) else "verbatim"
 
 
 def summarize(rows):

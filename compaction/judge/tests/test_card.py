@@ -11,18 +11,10 @@ from pathlib import Path
 from compaction.fixtures.items import JUDGED
 from compaction.judge.__main__ import LABELS, REPEATS, ask_all, main, make_card, pairs, read_labels
 
-LABELLED = {
-    "labelled_by": "the test",
-    "items": [
-        {"id": f"{label}-{n}", "probe": f"Is {n} so?", "expect": "Yes.", "context": f"{label} {n}", "label": label,
-         **({"planted": "specific"}
-            if label == "contradicted"
-            else {"planted": "vague"}
-            if label == "absent"
-            else {})}
-        for n in range(4)
-        for label in JUDGED],
-}
+PLANTED = {"supported": {}, "absent": {"planted": "vague"}, "contradicted": {"planted": "specific"}}
+LABELLED = {"labelled_by": "the test", "items": [
+    {"id": f"{label}-{n}", "probe": f"Is {n} so?", "expect": "Yes.", "context": f"{label} {n}", "label": label,
+     **PLANTED[label]} for n in range(4) for label in JUDGED]}
 
 
 def perfect(question):

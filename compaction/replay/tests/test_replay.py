@@ -89,6 +89,7 @@ class Pairs(unittest.TestCase):
                           for one in (("verbatim", "absent"), ("absent", "supported"), ("accepted", "contradicted"),
                                       ("absent", "contradicted"), ("verbatim", "unjudged"))],
                          ["lost", "gained", "lost", "same", "unknown"])
+        self.assertEqual(whole({}), "unjudged")  # nothing was checked: no pass
         self.assertEqual(whole({"a": "verbatim", "b": "unjudged"}), "unjudged")
         self.assertEqual(whole({"a": "absent", "b": "unjudged"}), "absent")
 
