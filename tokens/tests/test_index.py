@@ -2,6 +2,7 @@
 
 import base64
 import os
+import sys
 import threading
 import unittest
 from unittest import mock
@@ -183,6 +184,16 @@ class Settings(Packages):
         pages = {"http://index.invalid/pkg/": page, address: (200, "application/zip", self.data)}
         with mock.patch.dict(os.environ, HTTP_PROXY="http://127.0.0.1:9", http_proxy="http://127.0.0.1:9"):
             self.assertEqual(self.fetch(index_url="http://index.invalid", proxy=self.serve(pages).url), TEMPLATE)
+
+    def test_a_missing_truststore_is_a_traceback(self):
+        with mock.patch.dict(sys.modules, truststore=None):
+            self.assertEqual(self.fetch(index_url=self.index().url + "/simple"), TEMPLATE)
+
+    def test_a_missing_library_is_a_failed_download(self):
+        for name in "urllib3", "tqdm":
+            with self.subTest(name), mock.patch.dict(sys.modules, {name: None}):
+                with self.assertRaises(ModuleNotFoundError):  # the command tells it in one line
+                    self.fetch(index_url=self.index().url + "/simple")
 
     def test_only_a_trusted_host_goes_unchecked(self):
         trusted = ["https://a.invalid/x", "https://a.invalid:1/x", "https://b.invalid:8443/x"]
