@@ -22,6 +22,7 @@ ROOMS = [ROOT / name for name in ("base", "tokens", "modelkit", "selection", "an
 ROOMS += [ROOT / "compaction" / name for name in ("fixtures", "judge", "replay", "sessions", "signals")]
 ROOMS += [HERE, HERE / "report"]
 PAGES = [FRONT, *(room / "README.md" for room in ROOMS)]
+OTHERS = {"--headless", "--no-sandbox", "--hide-scrollbars", "--window-size", "--screenshot", "--arg", "--version"}
 USERS_FILES = """README.md requirements.txt prepare.py tokenizer.py tokenizer-manifest.json strategies.py evaluate.py
 answer_model.py answer_check.py cases.json answer-keys.json evaluation-result.json answer-result.json test_evaluate.py
 test_answer_check.py""".split()
@@ -68,6 +69,16 @@ class Pages(unittest.TestCase):
                 with self.subTest(str(page.relative_to(ROOT)), module=module):
                     self.assertTrue((ROOT / (module.replace(".", "/") + ".py")).exists()
                                     or (ROOT / module.replace(".", "/") / "__main__.py").exists())
+
+
+    def test_every_option_that_a_page_names_exists(self):
+        sources = [path for path in ROOT.rglob("*.py")
+                   if path.relative_to(ROOT).parts[0][0] != "." and "tests" not in path.parts]
+        known = set(re.findall(r"\"(--[a-z-]+)\"", "\n".join(path.read_text(encoding="utf-8") for path in sources)))
+        for page in PAGES:
+            for option in set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", page.read_text(encoding="utf-8"))) - OTHERS:
+                with self.subTest(str(page.relative_to(ROOT)), option=option):
+                    self.assertIn(option, known)
 
 
 @unittest.skipUnless((folder() / "tokenizer.json").exists(), "the tokenizer is not prepared: python prepare.py")
