@@ -21,6 +21,16 @@ ROOT = Path(__file__).parents[2]
 TIMES = (2, 2, 4)  # seconds: the double answers at once or is told to hang
 
 
+def run(main, *argv):
+    """(status or InputError, standard output, standard error) of a command in this process."""
+    with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
+        try:
+            status = main(list(argv))
+        except InputError as error:
+            status = error
+    return status, out.getvalue(), err.getvalue()
+
+
 def entry(answer, **changed):
     """A whole answer as a recording holds it, with some fields changed."""
     return {"seed": 1, "answer": answer, "tool_calls": [], "done_reason": "stop", "prompt_tokens": 9,
@@ -61,12 +71,7 @@ class Recording(unittest.TestCase):
 
     def command(self, double, *argv):
         """(status or InputError, stdout as JSON or None, stderr) of `answer_check.py record`."""
-        out, err = io.StringIO(), io.StringIO()
         with (mock.patch.object(answer_check, "lab_requests", lambda *_: (self.plan, {})),
-              mock.patch("time.sleep", self.waits.append), contextlib.redirect_stdout(out),
-              contextlib.redirect_stderr(err)):
-            try:
-                status = answer_check.main(["record", "--out", str(self.out), "--host", double.host, *argv])
-            except InputError as error:
-                status = error
-        return status, json.loads(out.getvalue()) if out.getvalue() else None, err.getvalue()
+              mock.patch("time.sleep", self.waits.append)):
+            status, out, err = run(answer_check.main, "record", "--out", str(self.out), "--host", double.host, *argv)
+        return status, json.loads(out) if out else None, err

@@ -1,7 +1,5 @@
 """Addresses, options, model blocks, and servers with OpenAI's interface."""
 
-import contextlib
-import io
 import json
 import os
 import tempfile
@@ -17,7 +15,7 @@ from answer_model import MODEL, AnswerModel, read_model
 from answers import openai_server
 from answers.exchange import BrokenReply, ServerError, base_url
 from answers.recording import read_recording
-from answers.tests.made import SMALL
+from answers.tests.made import SMALL, run
 from answers.tests.ollama_double import OllamaDouble, Server, stand_in_count
 from base.command import InputError, dump
 
@@ -90,12 +88,9 @@ class Blocks(unittest.TestCase):
         return path
 
     def test_pin_prints_a_block_that_records(self):
-        out = io.StringIO()
         with OllamaDouble() as double:
-            double.digest = "A1".lower() * 32
-            with contextlib.redirect_stdout(out):
-                self.assertEqual(answer_model.main(["pin", "library/Gemma4:E2B", "--host", double.host]), 0)
-            block = json.loads(out.getvalue())
+            double.digest = "a1" * 32
+            block = json.loads(run(answer_model.main, "pin", "library/Gemma4:E2B", "--host", double.host)[1])
             self.assertEqual(
                 (block["ollama_digest"], block["license"], block["renderer"]), ("a1" * 32, "apache-2.0", "gemma4"))
             self.assertEqual(AnswerModel(read_model(self.block(**block)), double.host).identity["digest"], "a1" * 32)
@@ -178,11 +173,11 @@ class OpenAI(unittest.TestCase):
         double, url = self.server()
         out = Path(self.enterContext(tempfile.TemporaryDirectory())) / "openai.json"
         argv = ["record", "--api", "openai", "--host", url, "--out", str(out)]
-        with (mock.patch.object(answer_check, "lab_requests", lambda *_: (SMALL, {})),
-              contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as err):
-            self.assertEqual(answer_check.main([*argv, "--only", "recent/held-latest"]), 0)
-            self.assertEqual(answer_check.main([*argv, "--jobs", "4"]), 0)
-        self.assertIn("not verified on this server: weights, context length", err.getvalue())
+        with mock.patch.object(answer_check, "lab_requests", lambda *_: (SMALL, {})):
+            self.assertEqual(run(answer_check.main, *argv, "--only", "recent/held-latest")[0], 0)
+            status, _, err = run(answer_check.main, *argv, "--jobs", "4")
+        self.assertEqual(status, 0)
+        self.assertIn("not verified on this server: weights, context length", err)
         recording = read_recording(out)
         self.assertEqual((len(double.bodies), recording["recorded"]["api"]), (10, "openai"))
         self.assertIn("weights", recording["recorded"]["unverified"])

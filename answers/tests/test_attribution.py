@@ -1,8 +1,6 @@
 """Which facts were sent and which were answered; and two recordings held against each other pair by pair."""
 
-import contextlib
 import copy
-import io
 import itertools
 import json
 import random
@@ -15,6 +13,7 @@ from answers import attribution
 from answers import compare as answer_compare
 from answers.keys import read_keys
 from answers.recording import json_hash, read_recording
+from answers.tests.made import run
 from base.command import InputError, NotComparable, dump
 from selection.cases import load_cases
 
@@ -152,11 +151,9 @@ class Attribution(unittest.TestCase):
             attribute(keys=keys)
 
     def test_the_command(self):
-        out, err = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            status = answer_check.main(["attribution", "--report", str(HERE / "evaluation-result.json")])
-        self.assertEqual((status, json.loads(out.getvalue())), (0, attribute()))
-        self.assertIn("required facts, answers by outcome", err.getvalue())
+        status, out, err = run(answer_check.main, "attribution", "--report", str(HERE / "evaluation-result.json"))
+        self.assertEqual((status, json.loads(out)), (0, attribute()))
+        self.assertIn("required facts, answers by outcome", err)
 
 
 def compare(second, first=RECORDING):
@@ -255,8 +252,6 @@ class Compare(unittest.TestCase):
             entries(other, "recent", "held-latest")[0]["answer"] = "Nobody."
             path = Path(folder) / "other.json"
             path.write_text(dump(other), encoding="utf-8")
-            out, err = io.StringIO(), io.StringIO()
-            with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-                status = answer_check.main(["compare", str(HERE / "answer-result.json"), str(path)])
-        self.assertEqual((status, json.loads(out.getvalue())["all"]["only_a"]), (0, 1))
-        self.assertIn("discordant: recent/held-latest seed 1: a pass, b fail", err.getvalue())
+            status, out, err = run(answer_check.main, "compare", str(HERE / "answer-result.json"), str(path))
+        self.assertEqual((status, json.loads(out)["all"]["only_a"]), (0, 1))
+        self.assertIn("discordant: recent/held-latest seed 1: a pass, b fail", err)

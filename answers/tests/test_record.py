@@ -17,7 +17,7 @@ from answer_model import MODEL
 from answers import attribution, record
 from answers import journal as answer_journal
 from answers.recording import read_recording, same_as_recorded
-from answers.tests.made import ROOT, SMALL, Recording
+from answers.tests.made import ROOT, SMALL, Recording, run
 from answers.tests.ollama_double import stand_in_count
 from base.command import InputError
 from selection.cases import load_cases
@@ -261,10 +261,9 @@ class WithTheTokenizer(Recording):
         double = self.double(count=lambda messages, tools=None: count(messages, tools))
         block = self.out.with_name("block.json")
         block.write_text(json.dumps({**MODEL, "seeds": [7]}), encoding="utf-8")
-        argv = ["record", "--out", str(self.out), "--host", double.host, "--model", str(block)]
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-            self.assertEqual(answer_check.main(argv), 0)
-            self.assertEqual(answer_check.main(["--recording", str(self.out)]), 0)
+        for argv in (["record", "--out", str(self.out), "--host", double.host, "--model", str(block)],
+                     ["--recording", str(self.out)]):
+            self.assertEqual(run(answer_check.main, *argv)[0], 0)
         recording, published = read_recording(self.out), read_recording(ROOT / "answer-result.json")
         for strategy, cases in published["answers"].items():
             for case, entries in cases.items():
