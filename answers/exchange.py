@@ -107,8 +107,7 @@ def exchange(method, url, body=None, first_s=LOOK_S, idle_s=LOOK_S, total_s=LOOK
     except (requests.exceptions.Timeout, ReadTimeoutError):
         problem = Unavailable(f"{url}: no reply in time; is the server busy or the address wrong?")
     except requests.exceptions.ConnectionError:
-        problem = Unavailable(f"{url}: cannot connect, or the connection broke; start the server or name another with"
-                              " --host")
+        problem = Unavailable(f"{url}: cannot connect, or the connection broke; start the server or give --host")
     except (OSError, HTTPError, ValueError) as error:  # requests' own are OSErrors; ValueError: a head that is no text
         fault = "stopped_stream"
         problem = None if status else ServerError(f"{url}: {type(error).__name__}; check the address")

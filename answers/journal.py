@@ -1,7 +1,6 @@
 """The journal of a recording under way: one line for each answer, on the disk before the next request is sent.
 
-It lies beside the recording (answer-result.journal.jsonl beside answer-result.json), locked while it is open. The next
-run asks only for what is missing; base/lines.py tells what a run that was killed leaves.
+It lies beside the recording (answer-result.journal.jsonl beside answer-result.json), locked while it is open.
 
 line       {"kind": "answer", "strategy", "case", "seed", "request", "entry"}
            {"kind": "aside", the same, "why"}, and "raw" (text) or "entry": what came and is no answer to keep

@@ -1,8 +1,7 @@
 """The keys that answers are graded with: read, compiled, and held to patterns that end in bounded time.
 
-Python cannot stop a pattern once it runs, so one that could run without end is refused before: a quantifier over a
-group that can itself match in more than one way, a back-reference, too many ways to match from one place. The bound is
-taken from the pattern's text and errs on the safe side: ways_to_match("a{1,9}(?:b|c)") -> 18.
+Python cannot stop a pattern once it runs, so one that could run without end is refused before, by a bound taken from
+its text that errs on the safe side: ways_to_match("a{1,9}(?:b|c)") -> 18.
 
 keys  {case id: {"must": [compiled pattern], "stale": [compiled pattern]}}
 """

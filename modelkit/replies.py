@@ -1,7 +1,6 @@
 """Read the JSON object out of a model's reply, say what was wrong with it, and ask again.
 
-Takes linear time on any reply (braces.py finds the objects). The rule above all others: a repair never changes a
-value; where it could, the reply is refused, since asking again is cheap and a wrong value is not seen. Two repairs
+Linear in any reply's length. A repair never changes a value; where it could, the reply is refused. Two repairs
 are made: commas before a closing bracket are dropped, and single quotes are made double where they can only be
 delimiters. Not repaired: smart quotes, apostrophes inside single-quoted text, comments, NaN and infinities (1e999
 too), duplicate keys, keys without quotes, Python's True and None, line breaks inside strings, half a surrogate pair.
@@ -84,9 +83,8 @@ def quotes_to_double(text):
 def parse_reply(text):
     """(the object, what it took to read it), or (None, why there is none). Never raises.
 
-    Candidates are tried in order and the first that parses and is not empty wins; an empty one is given only when
-    nothing else looked like an object. An object inside a list, or under a key of an object that cannot be read, is
-    a part of something else and not taken for the one that was asked for.
+    The first candidate that parses and is not empty wins; an empty one is given only when nothing else looked like an
+    object. An object inside a list, or under a key of an object that cannot be read, is not the one that was asked for.
     """
     return _read(text)[:2]
 

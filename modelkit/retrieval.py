@@ -1,8 +1,7 @@
 """Cut documents into chunks, index them, find the ones that a question is about, and refuse when none is.
 
-`embed` hashes words and knows no meaning: refund and return share nothing, and two words may share a bucket. It shows
-what an embedder does and needs none; any callable text -> list of numbers takes its place. What a word and a
-sentence are, segments.py says. Sums are made so that every Python gives the same last digit.
+`embed` hashes words and knows no meaning: refund and return share nothing, and two words may share a bucket; any
+callable text -> list of numbers takes its place. Sums are made so that every Python gives the same last digit.
 """
 
 import hashlib

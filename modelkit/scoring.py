@@ -1,8 +1,7 @@
 """Score answers, judge them, and decide from the scores whether a change may ship.
 
-A mean hides the case that broke, so `gate_on_regressions` is the gate to use; `gate_on_mean` is here to be compared
-with it. A judge's score is worth its agreement with people (`agreement`, `kappa`) and no more. Small sets show large
-differences only: nothing here is a test of significance.
+A mean hides the case that broke, so `gate_on_regressions` is the gate to use. A judge's score is worth its agreement
+with people (`agreement`, `kappa`) and no more. Nothing here is a test of significance.
 
 case  {"id", "question", "exact": text or None, "must": texts, "must_not": texts,
        "rubric": [(weight, label, check), ...]}, check(answer) -> bool

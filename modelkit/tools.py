@@ -1,8 +1,7 @@
 """Describe tools to a model, check its calls against the same registry, and run the loop between the two.
 
-A limit on steps is the only limit: a tool or a model that never returns control is never stopped, and each repeated
-call runs again. Run what may hang in a process of its own. A check of types is no check of meaning: what a tool may
-do with valid arguments is the tool's to guard.
+A limit on steps is the only limit: a tool that never returns is never stopped, and each repeated call runs again. A
+check of types is no check of meaning: what a tool may do with valid arguments is the tool's to guard.
 
 tools       name -> {"args": {argument: type or its name}, "run": callable, "description": text (optional)}
 reply       {"kind": "call", "tool": name, "args": {...}} or {"kind": "final", "text": ...}, what the model gives

@@ -9,8 +9,7 @@ labels   {"labelled_by", "about", "items": [{"id", "probe", "expect", "context",
 card     agreement, kappa and the confusion table against the labels; flips: items whose verdict was not the same in
          ten repeats of the same input, and pairs whose verdict changed with the order of two contexts in one record;
          planted wrong answers, specific and vague, that it accepted (supported)
-A reply that could not be read counts as "unjudged" everywhere, apart from right and wrong. Exit status: 0 measured, 3
-not one reply could be read.
+A reply that could not be read counts as "unjudged" everywhere. Exit status: 0 measured, 3 not one could be read.
 """
 
 import json
