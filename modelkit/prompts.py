@@ -1,8 +1,7 @@
 """Build prompts from named blocks, fence text that someone else wrote, and keep within a window.
 
 A fence tells a model where foreign text begins and ends and cannot be closed from inside. It does not make a model
-obey: what stands in a fence can still persuade. Does not ask a model (replies.py reads what one answered) and does
-not count as a model does: `count_tokens` is a stand-in, `tokenizer.counter().count` of the lab is exact.
+obey: what stands in a fence can still persuade. `count_tokens` is a stand-in, `tokenizer.counter().count` is exact.
 """
 
 import re
