@@ -67,18 +67,19 @@ FROM = any_case(r"\bfrom $")
 FROM_OR_SWITCH = any_case(r"\bfrom\b|\b(?:chang|rais|lower|increas|reduc|mov|switch|updat)\w+")
 OTHER_NUMBER = r"(?:\d[\w]*|" + SMALL + r"\b)"
 PART_BEFORE = any_case(  # makes the number behind it part of another claim: 12-14, 1/14, -14, between 8 and 14
-    rf"\d[.,:/^]?$|{OTHER_NUMBER}(?: ?[-/×] ?| (?:or|through|times) )$|(?:^|[^\w-])-$"
-    rf"|\b(?:minus|half of|twice|double) $|\bbetween (?:{OTHER_NUMBER}(?: [\w%]+){{0,2}} and )?$"
+    rf"\d(?:[.,:/^~]|\.\.\.?)?$|{OTHER_NUMBER}(?: ?[-/×] ?| (?:or|through|thru|times) )$|(?:^|[^\w-])-$"
+    rf"|\b(?:minus|half of|twice|double) $|\bbetween (?:{OTHER_NUMBER}(?: [\w%]+){{0,2}} and (?:about )?)?$"
     rf"|\b(?:rang\w+|anywhere|var\w+) from {OTHER_NUMBER} to $"
 )
 PART_AFTER = any_case(  # and the number before it: 14-16, 14/20, 14:30, 14 000, 14 million
-    rf"^(?:[.,:/^]?\d| ?[-/×] ?{OTHER_NUMBER}| (?:or|through|times) {OTHER_NUMBER}| \d{{3}}\b| and a half\b"
+    rf"^(?:(?:[.,:/^~]|\.\.\.?)?\d| ?[-/×] ?{OTHER_NUMBER}| (?:or|through|thru|times) {OTHER_NUMBER}| \d{{3}}\b"
+    r"| \d/\d| and a half\b"
     rf"|(?:, {OTHER_NUMBER}){{1,3}},? or {OTHER_NUMBER}"
-    r"|[ -]?(?:hundred|thousand|million|billion|trillion|dozen)\b)"
+    r"|[ -]?(?:hundred|thousand|million|billion|trillion|mio|mn|bn|lakh|crore|dozen)\b)"
 )
 COMPARED = any_case(
     r"\b(?:(?:less|fewer|more|greater|higher|lower|larger|smaller|longer|shorter) (?:[\w-]+ ){0,3}than|under|over|above"
-    r"|below|beyond|exceed\w*) (?:about |the )?$|[\w)] ?[<>] ?$")
+    r"|below|beyond|exceed\w*) (?:about |the )?$|[\w)] ?[<>] ?$|^ ?< ?$")
 NOT_COMPARED = any_case(rf"{NEGATOR}|\bno\b|\bwithout\b")  # "no more than 14" is a claim of 14
 RANGE = any_case(rf"{OTHER_NUMBER} to $"), any_case(rf"^ to {OTHER_NUMBER}")
 A_NUMBER = any_case(rf"\b{OTHER_NUMBER}")

@@ -13,8 +13,9 @@ from base.shapes import NONE, misfit
 MAX_GRADED_CHARS = 8000
 BLANKS = r"\s{0,9}"
 THINKING = re.compile(  # marks of the models that people run: <think>, </thought>, <|channel>, <seed:think>, [THINK]
-    rf"[<◁]{BLANKS}[/|]{{0,2}}{BLANKS}(?:seed{BLANKS}:{BLANKS}|(?:start|end|begin)[_ ])?"
-    rf"(?:channel|think(?:ing)?|thoughts?|reasoning|reflection|scratchpad)(?:\s[^<>]{{0,80}})?"
+    rf"[<◁]{BLANKS}[/|]{{0,2}}{BLANKS}(?:seed{BLANKS}:{BLANKS}|(?:start|end|begin)[_ ](?:of[_ ])?|inner[_ ])?"
+    rf"(?:channel|think(?:ing)?|thoughts?|reasoning|reflection|scratchpad)(?:[_ ](?:start|end|begin|process))?"
+    rf"(?:\s[^<>]{{0,80}})?"
     rf"{BLANKS}[/|]{{0,2}}{BLANKS}[>▷]|\[{BLANKS}/?{BLANKS}(?:think(?:ing)?|thoughts?|reasoning){BLANKS}\]",
     re.IGNORECASE)
 ENDS = {"stop": "stop", "tool_calls": "stop", "length": "length"}  # of OpenAI's interface

@@ -28,21 +28,21 @@ def turn_fact_sent(fact, case, selected):
     """Whether the request of a selection holds a fact of the form {"turn", "text"}."""
     history, text = case["history"], fact["text"]
     number = turn_numbers(history)[fact["turn"]]
-    if holders(history, text) == [number]:
-        return any(text in said for said in said_texts(case, selected))
+    if holders(history, text) == [number] and any(text in said for said in said_texts(case, selected)):
+        return True
     return (message_sent(number, text, case, selected)
             or any(turn == number and text in note_text(line) for turn, line in notes_sent(case, selected)))
 
 
 def said_texts(case, selected):
-    """The texts of a request without its instructions, its question and what frames the notes."""
-    for message in selected["messages"][:-1]:
-        content = message.get("content") or ""
-        yield content.replace(case["instructions"], "", 1) if message["role"] == "system" else content
-    before, _, after = selected["messages"][-1]["content"].rpartition(case["current"])
-    block = BLOCK.fullmatch(before)
-    yield unescape(MARK.sub("", block[1])) if block else before
-    yield after
+    """The parts of a request around its instructions, its question, wherever repeated, and what frames the notes."""
+    own = "|".join(re.escape(text.strip()) for text in (case["instructions"], case["current"]) if text.strip())
+    contents = [message.get("content") or "" for message in selected["messages"]]
+    block = BLOCK.fullmatch(contents[-1].rpartition(case["current"])[0])
+    if block:
+        contents[-1] = unescape(MARK.sub("", block[1]))
+    for content in contents:
+        yield from re.split(own, content)
 
 
 def message_sent(number, text, case, selected):

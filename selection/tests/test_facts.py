@@ -125,7 +125,15 @@ class InOwnWords(unittest.TestCase):
     def test_the_instructions_or_the_question_are_taken_for_what_a_turn_said(self):
         case = case_of(("The port is 8443.", "ok"), current="Is 8443 right?", required=[fact("t1", "8443")])
         case["instructions"] = "Never mention 8443."
-        self.assertEqual(grade(case, selection(case, count_words, []))["missing"], case["required"])
+        question, block = case["current"], f"{strategies.NOTES_HEADER}\n<notes>\n- {case['current']}\n</notes>"
+        for selected in (selection(case, count_words, []), sent(case, f"Think of this: {question}"),
+                         sent(case, {"role": "system", "content": f"Never mention 8443.\n\nThe task: {question}"}),
+                         sent(case, question=f"{question}\n\nAgain: {question}"),
+                         sent(case, {"role": "user", "content": "Never mention 8443."}),
+                         sent(case, question=f"{block}\n\nQuestion: {question}")):
+            self.assertEqual(grade(case, selected)["missing"], case["required"])
+        case["history"][0]["user"] = question  # a turn that says the question itself
+        self.assertEqual(grade(case, selection(case, count_words, [0]))["missing"], [])
 
     def test_an_escaped_text_counts_outside_of_notes(self):
         case = case_of(("a &lt; b", "ok"), ("a < b", "ok"), required=["a < b"])
