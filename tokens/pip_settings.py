@@ -140,8 +140,7 @@ def exchange(address, settings, name):
 def body(response, name):
     """The bytes of a response as they come, or SourceError.
 
-    Compressed pages are refused: a bomb could fill memory, and identity encoding was asked for. Not so an archive's
-    bytes, which are taken as they are: some servers call .tar.gz an encoding.
+    Compressed pages are refused (a bomb could fill memory); an archive's bytes are taken as they are.
     """
     import urllib3
 

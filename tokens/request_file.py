@@ -12,11 +12,8 @@ REQUEST = {"messages": MESSAGES, "tools?": ([dict], type(None))}
 
 
 def read_requests(path):
-    """[{"messages", "tools"}, ...] of a file; "-" is standard input.
-
-    The file is a list of messages, an object with messages and tools, or JSON lines: of such lists and objects, each a
-    request, or of the messages of one request.
-    """
+    """[{"messages", "tools"}, ...] of a file ("-": standard input): a list of messages, an object with messages and
+    tools, or JSON lines, of such lists and objects, each a request, or of the messages of one request."""
     where = "standard input" if path == "-" else Path(path)
     text = as_text(sys.stdin.buffer.read() if path == "-" else read_bytes(path), where)
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]

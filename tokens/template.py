@@ -83,8 +83,7 @@ def compile_template(source, today=None):
 def render(template, messages, tools, special):
     """The request as a compiled template writes it, or CountError. `special`: {"bos_token": text, ...}.
 
-    Generation prompt on, thinking off. As in transformers, fields that are null are left out, and a message's
-    reasoning goes by each of the names that templates read.
+    Generation prompt on, thinking off. As in transformers, null fields are left out and reasoning has all its names.
     """
     said = [{name: value for name, value in message.items() if value is not None} for message in messages]
     for number, message in enumerate(said):

@@ -86,7 +86,7 @@ def try_here(source, special, today):
         if FIRST["content"] not in render(template, [FIRST], None, special):
             return {"problem": "its chat template leaves out the text of a plain request", "cannot": {}}
     except InputError as error:
-        return {"problem": f"a plain request: {without_remedy(error)}", "cannot": {}}
+        return {"problem": f"a plain request: {str(error).rpartition('; ')[0]}", "cannot": {}}
     cannot = {}
     for ability, (messages, tools, texts) in {"": ([*[FIRST, ANSWER] * 200, SECOND], None, []), **ABILITIES}.items():
         try:
@@ -94,13 +94,8 @@ def try_here(source, special, today):
             if any(text not in written and json.dumps(text)[1:-1] not in written for text in texts):
                 cannot[ability] = "it is left out"
         except InputError as error:
-            cannot[ability] = without_remedy(error)
+            cannot[ability] = str(error).rpartition("; ")[0]  # without what a user of messages could do
     return {"problem": None, "cannot": {ability: reason for ability, reason in cannot.items() if ability}}
-
-
-def without_remedy(error):
-    """What an InputError says was wrong, without what a user of messages could do about it."""
-    return str(error).rpartition("; ")[0] or str(error)
 
 
 if __name__ == "__main__":
