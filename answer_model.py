@@ -25,28 +25,16 @@ from base.command import InputError, dump, make_parser, read_json, run_command
 from base.shapes import misfit
 
 MODEL = {
-    "checked_on": "2026-10-20",
-    "publisher_model": "google/gemma-4-E2B-it",
-    "license": "Apache-2.0",
+    "checked_on": "2026-10-20", "publisher_model": "google/gemma-4-E2B-it", "license": "Apache-2.0",
     "ollama_tag": "gemma4:e2b",
     "ollama_digest": "b37049369adfe3d2b653af0ab301a062ca5cbe96ace6aa0d3f2559ee9b563fc2",
-    "ollama_version": "0.32.14",
-    "quantization": "Q4_K_M",
-    "parameters": "4.6B total (E2B: about 2B effective)",
-    "options": {"temperature": 1.0, "top_k": 64, "top_p": 0.95},
-    "think": False,
-    "trials": 5,
-    "seeds": [1, 2, 3, 4, 5],
+    "ollama_version": "0.32.14", "quantization": "Q4_K_M", "parameters": "4.6B total (E2B: about 2B effective)",
+    "options": {"temperature": 1.0, "top_k": 64, "top_p": 0.95}, "think": False, "trials": 5, "seeds": [1, 2, 3, 4, 5],
 }
-BLOCK = {
-    "ollama_tag": lambda tag: isinstance(tag, str) and tag != "",
-    "served_model?": str,
-    "options": dict,
-    "seeds": lambda seeds: (
-        misfit(seeds, [int]) is None and seeds and min(seeds) >= 0 and len(set(seeds)) == len(seeds)
-    ),  # different whole numbers from 0 on
-    "think": lambda think: think is False,
-}
+BLOCK = {"ollama_tag": lambda tag: isinstance(tag, str) and tag != "", "served_model?": str, "options": dict,
+         "seeds": lambda seeds: (misfit(seeds, [int]) is None and seeds and min(seeds) >= 0
+                                 and len(set(seeds)) == len(seeds)),  # different whole numbers from 0 on
+         "think": lambda think: think is False}
 
 
 def server_url(host):
@@ -78,16 +66,12 @@ class AnswerModel(Server):
     def request(model, messages, tools=(), *, num_ctx, num_predict, seed, options=None):
         """The exact request for one answer of a model block. InputError for an option that no server would know."""
         chosen = sampler_options(model["options"], options, seed=seed, num_ctx=num_ctx, num_predict=num_predict)
-        body = {
-            "model": model["ollama_tag"],
-            "messages": list(messages),
-            "stream": True,  # without it, and without tools, the server loses the calls that the model makes
-            "think": False,  # left out, it would be on
-            "truncate": False,
-            "shift": False,  # else old messages are dropped in silence
-            "keep_alive": "30m",
-            "options": {"seed": seed, **chosen, "num_ctx": num_ctx, "num_predict": num_predict},
-        }
+        body = {"model": model["ollama_tag"], "messages": list(messages),
+                "stream": True,  # without it, and without tools, the server loses the calls that the model makes
+                "think": False,  # left out, it would be on
+                "truncate": False, "shift": False,  # else old messages are dropped in silence
+                "keep_alive": "30m",
+                "options": {"seed": seed, **chosen, "num_ctx": num_ctx, "num_predict": num_predict}}
         return {**body, "tools": list(tools)} if tools else body
 
     def send(self, body):

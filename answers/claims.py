@@ -57,8 +57,7 @@ PAST_ONLY = any_case(  # a value said to be of the past, with or without another
     rf"\b{PAST},? (?:it|that|this|the [\w-]+(?: [\w-]+)?) (?:was|were|had been)(?: set to| at)? $"
     rf"|\b(?:was|were|had been) {PAST}(?: set to| at)? $"
     rf"|\((?:it )?(?:was|were|{PAST}|not)(?: {PAST})? $"
-    rf"|\b(?:now|currently)\b[^.;?!]{{0,60}}[,;] {PAST} $"
-)
+    rf"|\b(?:now|currently)\b[^.;?!]{{0,60}}[,;] {PAST} $")
 SWITCH = any_case(r"\b(?:now|currently|changed|replaced|switched|moved|raised|lowered|increased|reduced|updated)\b"
                   r"|\bnew(?: [\w-]+)?(?::| is\b| are\b)")
 CORRECTED = any_case(r"^(?: [\w'-]+){0,2} ?[,.;(-]+ ?"
@@ -209,8 +208,7 @@ def is_part_of_number(before, said, after, clause):
         return True
     ends = (len(before), len(before) + len(said))
     return any(number.start() < end < number.end()
-               for number in NUMBER_WORDS.finditer(f"{before}{said}{after}")
-               for end in ends)
+               for number in NUMBER_WORDS.finditer(f"{before}{said}{after}") for end in ends)
 
 
 def facts_given(text, key):

@@ -91,8 +91,7 @@ def tell_server(model):
     version = model.identity["version"]
     if model.api == "ollama" and version not in CHECKED_VERSIONS:
         print(f"Ollama {one_line(version, 60)} is not one of the versions that were checked"
-              f" ({', '.join(CHECKED_VERSIONS)}); the token counts of each answer still are",
-              file=sys.stderr)
+              f" ({', '.join(CHECKED_VERSIONS)}); the token counts of each answer still are", file=sys.stderr)
     if model.unverified:
         print(f"not verified on this server: {', '.join(model.unverified)}", file=sys.stderr)
 
@@ -150,10 +149,9 @@ def finished(tasks, model, journal, sources):
         strategy, case, _, _ = task["key"]
         planned, entry = task["planned"], kept(task, journal)
         answers.setdefault(strategy, {}).setdefault(case, []).append(entry)
-        sent = requests.setdefault(strategy, {}).setdefault(
-            case,
-            {"messages_sha256": json_hash(planned["messages"]),
-             **{name: planned[name] for name in ("input_tokens", "num_ctx", "num_predict")}, "entries_sha256": []})
+        sent = requests.setdefault(strategy, {}).setdefault(case, {
+            "messages_sha256": json_hash(planned["messages"]),
+            **{name: planned[name] for name in ("input_tokens", "num_ctx", "num_predict")}, "entries_sha256": []})
         sent["entries_sha256"].append(json_hash(entry))
     recorded = {"api": model.api, **model.identity, "build": model.facts, "unverified": list(model.unverified),
                 "options": sampler_options(model.model["options"]), **sources, "requests": requests,

@@ -13,22 +13,12 @@ import json
 from base.command import InputError, read_json, sha256
 from base.shapes import Each, misfit
 
-WHOLE = {
-    "seed": int,
-    "answer": str,
-    "tool_calls": list,
-    "done_reason": str,
-    "prompt_tokens": int,
-    "answer_tokens": int,
-    "thinking?": str,
-}
+WHOLE = {"seed": int, "answer": str, "tool_calls": list, "done_reason": str, "prompt_tokens": int,
+         "answer_tokens": int, "thinking?": str}
 INCOMPLETE = {"seed": int, "incomplete": lambda kind: isinstance(kind, str) and kind != ""}
 REQUEST = {"input_tokens?": int, "messages_sha256?": str, "entries_sha256?": [str]}
-RECORDING = {
-    "model": dict,
-    "answers": Each(Each([object], least=1), least=1),
-    "recorded?": {"requests?": Each(Each(REQUEST)), "answers_sha256?": str},
-}
+RECORDING = {"model": dict, "answers": Each(Each([object], least=1), least=1),
+             "recorded?": {"requests?": Each(Each(REQUEST)), "answers_sha256?": str}}
 
 
 def entry_misfit(entry, place):
@@ -56,9 +46,8 @@ def read_recording(path):
 
 def answered(recording):
     """[(strategy, case id, entries), ...] of everything that was answered, in recorded order."""
-    return [
-        (strategy, case, entries) for strategy, cases in recording["answers"].items() for case, entries in cases.items()
-    ]
+    return [(strategy, case, entries) for strategy, cases in recording["answers"].items()
+            for case, entries in cases.items()]
 
 
 def sent_request(recording, strategy, case):
