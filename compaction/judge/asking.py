@@ -41,6 +41,7 @@ CONSTRAINTS = (
     "A hedge, a condition or an open point that became an approval or a decision is contradicted.",
     "Do not use what you know from elsewhere, and do not guess.")
 BEGUN = re.compile(r"\{\s*[\"']")  # an object, cut off where its end is not there
+SAID = re.compile(rf"\bverdict\W{{1,6}}({'|'.join(JUDGED)})\b(?!\W{{0,4}}(?:or\b|\|))", re.IGNORECASE)
 FORM = "your answer from the record, in one sentence"
 OUTPUT = ('One JSON object and nothing else: {"answer": "' + FORM + '", "verdict": '
           '"supported" or "absent" or "contradicted"}')
@@ -79,25 +80,34 @@ def make_judge(ask, identity):
 def problems_of(reply):
     """What is wrong with an object as a verdict, in plain English."""
     problems = validate(reply, SCHEMA)
-    return problems or ["answer repeats the form; give your own"] * (reply["answer"].strip().lower() == FORM)
+    return problems or ["answer repeats the form; give your own"] * repeats_form(reply)
+
+
+def repeats_form(reply):
+    """Whether an object's answer is what the form says in its place."""
+    return str(reply.get("answer")).strip().lower() == FORM
 
 
 def own_verdict(reply, context):
     """The part of a reply that holds its verdict, for ask_for_object to read.
 
-    Not what stands in its thinking, nor an object that it quotes from the context; two whole verdicts that differ are
-    written as one that is none: "... supported ... absent ..." -> '{"answer": "-", "verdict": "absent and supported"}'.
+    Not what stands in its thinking, nor an object that it quotes from the context; two verdicts that differ, the second
+    in whatever form, are written as one that is none:
+    "... supported ... absent ..." -> '{"answer": "-", "verdict": "absent and supported"}'.
     """
     reply = without_thinking(reply)
     cut = next((start for start, end, _ in with_places(reply) if end is None and BEGUN.match(reply, start)), None)
     if cut is not None:
         return reply[cut:]
-    quoted, given = [verdict for _, verdict in whole_verdicts(context)], whole_verdicts(reply)
-    own = [(text, verdict) for text, verdict in given if verdict not in quoted]
-    verdicts = sorted({verdict["verdict"] for _, verdict in own})
-    if len(verdicts) > 1:
-        return json.dumps({"answer": "-", "verdict": " and ".join(verdicts)})
-    return own[-1][0] if own else "" if given else reply
+    quoted, given, rest = [value for _, value in objects(context)], objects(reply), reply
+    for part, value in given:
+        if value in quoted or repeats_form(value):
+            rest = rest.replace(part, " ", 1)
+    own = [(part, value["verdict"]) for part, value in given if not problems_of(value) and value not in quoted]
+    verdicts = {verdict for _, verdict in own} | {said[1].lower() for said in SAID.finditer(rest)}
+    if own and len(verdicts) > 1:
+        return json.dumps({"answer": "-", "verdict": " and ".join(sorted(verdicts))})
+    return own[-1][0] if own else "" if any(not problems_of(value) for _, value in given) else reply
 
 
 def without_thinking(reply):
@@ -110,11 +120,10 @@ def without_thinking(reply):
     return answer if closes else ""
 
 
-def whole_verdicts(text):
-    """[(text, object), ...] of the objects in a text that are verdicts, parts of lists and objects left out."""
-    parts = [(text[start:end], parse_reply(text[start:end])[0])
-             for start, end, is_part in with_places(text) if end is not None and not is_part]
-    return [(part, value) for part, value in parts if value and not problems_of(value)]
+def objects(text):
+    """[(part of the text, object), ...] of the objects that it holds, parts of lists and objects left out."""
+    parts = [text[start:end] for start, end, is_part in with_places(text) if end is not None and not is_part]
+    return [(part, value) for part in parts if (value := parse_reply(part)[0])]
 
 
 def recorded_judge(name=None, path=None, card_path=None, manifest=None):
