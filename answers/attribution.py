@@ -19,15 +19,8 @@ OUTCOMES = {  # (sent, answered) -> what the answer is for a fact, by kind of fa
     "stale": {(True, True): "given_as_current", (True, False): "sent_not_given", (False, False): "neither",
               (False, True): "given_without", None: "incomplete"},
 }
-ROW = {
-    "case": str,
-    "input_tokens": int,
-    "required_total": int,
-    "missing": [FACT],
-    "stale_included": [FACT],
-    "turns": [int],
-    "notes": int,
-}
+ROW = {"case": str, "input_tokens": int, "required_total": int, "missing": [FACT], "stale_included": [FACT],
+       "turns": [int], "notes": int}
 HASHES = ("case_set_sha256", "strategies_sha256", "tokenizer_manifest_sha256")
 SAME_REQUESTS = "the hash of every request, made again from the report"
 SAME_HASHES = "the hashes of case set, strategies and tokenizer manifest, and the prompt tokens of every request"
@@ -99,8 +92,7 @@ def attribute(recording, report, cases, keys, grader, version=1):
               "answers_as_recorded": same_as_recorded(recording), **({} if version == 1 else {"grader": version})}
     rows = rows_of(report)
     for kind in OUTCOMES:
-        facts = [fact
-                 for rule, id_, entries in answered(recording)
+        facts = [fact for rule, id_, entries in answered(recording)
                  for fact in attribute_case(kind, rule, by_id[id_], rows[rule, id_], entries, keys[id_], grader)]
         summary = {strategy: dict.fromkeys(OUTCOMES[kind].values(), 0) for strategy in recording["answers"]}
         for fact in facts:

@@ -7,10 +7,8 @@ from base.command import InputError
 
 CHECKED_VERSIONS = ("0.32.14", "0.33.0-rc2")
 OLDEST_REFUSED = (0, 30, 0)  # it reports short counts, and the versions before it run another engine
-PARAMETERS = frozenset(
-    "temperature top_k top_p min_p repeat_penalty presence_penalty frequency_penalty seed num_ctx"
-    " num_predict num_keep num_batch num_gpu num_thread stop".split()
-)  # ours, or harmless
+PARAMETERS = frozenset("temperature top_k top_p min_p repeat_penalty presence_penalty frequency_penalty seed num_ctx"
+                       " num_predict num_keep num_batch num_gpu num_thread stop".split())  # ours, or harmless
 DIRECTIVE = re.compile(r"^[^\S\n]*(renderer|parser|adapter)[^\S\n]+(.*\S)", re.IGNORECASE | re.MULTILINE)
 
 
