@@ -87,6 +87,7 @@ def run(path=CASES, names=tuple(strategies.STRATEGIES), budgets=None, manifest=N
     from tokens.manifest import MANIFEST, read_manifest  # here, so that grading alone needs no tokenizer
 
     manifest, path = Path(manifest or MANIFEST), Path(path)
+    counter = profile_of(read_manifest(manifest))
     if cases is None:
         cases, digest = read_set(path)
     report = {  # hashed before the run, which may last: a file that is edited meanwhile was not run
@@ -95,7 +96,7 @@ def run(path=CASES, names=tuple(strategies.STRATEGIES), budgets=None, manifest=N
         "strategies_sha256": file_hash(strategies.__file__),
         "tokenizer_manifest_sha256": file_hash(manifest),
         "environment": {"python": platform.python_version(), "implementation": platform.python_implementation()},
-        "counter": profile_of(read_manifest(manifest)),
+        "counter": counter,
         "trials": 1,
         "grader": GRADER,
     }

@@ -241,6 +241,7 @@ class CommandLine(unittest.TestCase):
                                    (["--budget", "0"], "no list of positive whole numbers"),
                                    (["--budget", "1e3"], "no list of positive whole numbers"),
                                    (["--budget", "64,64"], "no list of positive whole numbers"),
+                                   (["--tokenizer", "nowhere.json"], "cannot be read"),
                                    (["--jobs", "0"], "--jobs takes"), (["--explain", "nowhere"], "no such case")):
             with self.subTest(arguments):
                 self.assertIn(message, self.refused(*arguments))

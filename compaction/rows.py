@@ -173,9 +173,9 @@ def new_row(name, value, of, unknown, judged, worst, best, gate, more):
 
 
 def compliant(rows):
-    """True when every gate is met, False when one is missed, None when it depends on what is not known."""
-    states = {row["state"] for row in rows}
-    return False if "missed" in states else None if "undecided" in states else True
+    """True when every gate is met, False when one is missed, None when it depends on what is not known or none is set."""
+    states = {row["state"] for row in rows} - {None}
+    return False if "missed" in states else None if "undecided" in states or not states else True
 
 
 def difficulty(tag, items):

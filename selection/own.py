@@ -22,27 +22,26 @@ SELECTION = Only({"messages": [MESSAGE], "turns": [int], "notes": int, "input_to
 
 
 def run_own(select, case, count, snapshots):
-    """A user's selector on one case -> (selection, None) or (None, what is wrong).
+    """A user's selector on one case, without its facts -> (selection, None) or (None, what is wrong).
 
     snapshots  {id of a history: the history as it was}, filled here
     """
     history = case["history"]
     if id(history) not in snapshots:
         snapshots[id(history)] = deepcopy(history)
-    fields = deepcopy({field: value for field, value in case.items() if field != "history"})
+    fields = {field: value for field, value in case.items() if field not in ("history", "required", "stale")}
+    asked = {**deepcopy(fields), "history": history}  # not the facts: a rule could send the answers themselves
     selected, problem = None, None
     try:
         with redirect_stdout(sys.stderr):
-            selected = select(case, count)
+            selected = select(asked, count)
         problem = wrong_selection(case, selected, count) or unwritten(case, selected["messages"], count)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # whatever it raises is its result for this case, sys.exit included
         problem = raised(error)
-    if case != {**fields, "history": snapshots[id(history)]} or case["history"] is not history:
+    if asked != {**fields, "history": snapshots[id(history)]} or asked["history"] is not history:
         history[:] = deepcopy(snapshots[id(history)])  # the next selector gets the case as it was
-        case.clear()
-        case.update({**fields, "history": history})
         problem = "changed the case"
     if problem is not None:
         return None, problem

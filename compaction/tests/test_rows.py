@@ -45,6 +45,9 @@ class PublishedExample(unittest.TestCase):
         self.assertEqual([row["state"] for row in rows()], ["missed"] * 5 + ["met"])
         self.assertEqual((compliant(rows()), answer(rows(), rows())), (False, "safe"))
 
+    def test_a_run_without_any_gate_is_compliant(self):
+        self.assertIsNone(compliant([row | {"gate": None, "state": None} for row in rows()]))
+
     def test_better_on_four_rows_and_worse_on_contradictions_is_blocked(self):
         self.assertEqual(answer(rows((75, 80), (48, 51), (100, 103), (60, 61), 3), rows()), "blocked")
 

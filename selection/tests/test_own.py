@@ -15,7 +15,7 @@ from evaluate import ROOT, main, run
 from base.command import InputError
 from selection.own import run_own
 from selection.report import complaints
-from selection.tests.made import case_of
+from selection.tests.made import case_of, count_words
 
 OWN = """
 from __future__ import annotations
@@ -135,6 +135,12 @@ class OwnSelectors(unittest.TestCase):
         self.assertEqual(run_own(select, case_of(), Cutting(), {})[1],
                          "returned message 1, whose text the chat template changes: 'It is 3.</think>No.'")
         self.assertIsNone(run_own(select, case_of(("x", own["content"])), Cutting(), {})[1])  # a fact of it is refused
+
+    def test_a_rule_is_handed_the_answers(self):
+        case = case_of(("x is here", "y"), stale=("y",))
+        for field in ("required", "stale"):
+            self.assertIn("KeyError", run_own(lambda asked, count: asked[field], case, count_words, {})[1])
+        self.assertEqual(case, case_of(("x is here", "y"), stale=("y",)))
 
     def test_a_selection_over_budget_passes_unseen(self):
         report = run(names=[f"{self.file}:everything", f"{self.file}:oldest"])
