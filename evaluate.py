@@ -19,7 +19,7 @@ from pathlib import Path
 import strategies
 from selection.cases import CaseError, ambiguous_facts, load_cases, read_set
 from selection.facts import turn_fact_sent
-from selection.report import complaints, failed_cases, remarks, table, tell
+from selection.reporting import complaints, failed_cases, remarks, table, tell
 
 from base.command import dump, file_hash, make_parser, run_command, whole_numbers
 

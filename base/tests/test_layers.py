@@ -1,9 +1,11 @@
-"""Imports go one way, and unittest sees every folder of tests."""
+"""Imports go one way, no module hides another, and unittest sees every folder of tests."""
 
 import ast
 import graphlib
+import sys
 import tempfile
 import unittest
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -54,6 +56,14 @@ def unseen(root):
     return sorted(folder.relative_to(root).as_posix() for folder in folders if not (folder / "__init__.py").exists())
 
 
+def hiding(modules, packages):
+    """Modules that would hide another: named as one of the standard library, an installed package or a room."""
+    parts = [name.split(".") for name in modules]
+    taken = {*sys.stdlib_module_names, *packages, *(folder for folders in parts for folder in folders[:-1])}
+    hidden = [".".join(names) for names in parts if names[-1] in taken and names[-1] != "__main__"]
+    return sorted({*hidden, *({names[0] for names in parts} & {*sys.stdlib_module_names, *packages})})
+
+
 class Layers(unittest.TestCase):
     def test_modules_import_each_other_in_a_circle(self):
         self.assertEqual(circle(imports(ROOT)), [])  # rooms cannot either, by the test below
@@ -61,6 +71,11 @@ class Layers(unittest.TestCase):
     def test_a_room_imports_one_beside_or_above_it(self):
         self.assertEqual([f"{name} -> {other}" for name, needed in by_first_name(imports(ROOT)).items()
                           for other in needed if RANK[other] >= RANK[name]], [])
+
+    def test_a_module_hides_one_of_the_standard_library_a_package_or_a_room(self):
+        self.assertEqual(hiding(imports(ROOT), packages_distributions()), [])
+        self.assertEqual(hiding(["a.b.c", "a.b", "d.json", "a.__main__", "d.tqdm", "queue.x", "e.f"], ["tqdm"]),
+                         ["a.b", "d.json", "d.tqdm", "queue"])
 
     def test_unittest_passes_over_a_folder_of_tests(self):
         self.assertEqual(unseen(ROOT), [])

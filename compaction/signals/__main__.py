@@ -15,8 +15,8 @@ from base.command import InputError, dump, make_parser, progress, read_json, run
 from base.shapes import misfit
 from compaction.sessions.log import each_conversation, read_log
 from compaction.signals.calls import Calls
-from compaction.signals.report import Totals, shown
 from compaction.signals.restatements import Said
+from compaction.signals.totals import Totals, shown
 
 LABEL = {"conversation_id": str, "turn": int, "label": str}
 

@@ -14,7 +14,7 @@ from evaluate import ROOT, main, run
 
 from base.command import InputError
 from selection.own import run_own
-from selection.report import complaints
+from selection.reporting import complaints
 from selection.tests.made import case_of, count_words
 
 OWN = """

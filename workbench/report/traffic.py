@@ -1,8 +1,8 @@
 """Turn what logs of one's own traffic gave into what the page and the Markdown summary show: surveys and signals."""
 
 from base.command import InputError
-from compaction.signals.report import says
-from compaction.signals.report import share as among
+from compaction.signals.totals import says
+from compaction.signals.totals import share as among
 from workbench.report.chart import chart
 from workbench.report.view import fields, listed, section, share, table
 from workbench.survey import figures_of

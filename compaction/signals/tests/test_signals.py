@@ -15,7 +15,7 @@ from compaction.sessions.__main__ import main as import_main
 from compaction.sessions.log import read_events, read_log
 from compaction.sessions.tests.made import run
 from compaction.signals.__main__ import find_signals, main, read_labels
-from compaction.signals.report import shown
+from compaction.signals.totals import shown
 from compaction.signals.tests.made import RULE, conversation, lines
 
 DATA = os.environ.get("LAB_DATA")
@@ -149,7 +149,7 @@ class Streams(unittest.TestCase):
         for number in (100, 400):
             log = [line for n in range(number) for line in lines(conversation(f"c{n:03}", False, False))]
             tracemalloc.start()
-            with mock.patch("compaction.signals.report.SAMPLE", 2):  # full in both
+            with mock.patch("compaction.signals.totals.SAMPLE", 2):  # full in both
                 find_signals(read_events(log, "log"), "log")
             peaks.append(tracemalloc.get_traced_memory()[1])
             tracemalloc.stop()

@@ -6,7 +6,7 @@ import unittest
 
 from evaluate import summarize
 
-from selection.report import complaints, failed_cases, remarks, table, tell
+from selection.reporting import complaints, failed_cases, remarks, table, tell
 from selection.run import find_selector
 from selection.tests.made import case_of
 
