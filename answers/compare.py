@@ -50,16 +50,16 @@ def sign_flip(differences):
 
 def paired_figures(paired):
     """Counts, and the sign-flip test, of some pairs; the smallest p possible is that of all signs alike."""
-    whole = [pair for pair in paired if "incomplete" not in (pair["a"], pair["b"])]
-    passed = [(pair["a"] == "pass", pair["b"] == "pass") for pair in whole]
-    by_case = Counter({pair["case"]: 0 for pair in whole})
-    for pair, (a, b) in zip(whole, passed):
+    complete = [pair for pair in paired if "incomplete" not in (pair["a"], pair["b"])]
+    passed = [(pair["a"] == "pass", pair["b"] == "pass") for pair in complete]
+    by_case = Counter({pair["case"]: 0 for pair in complete})
+    for pair, (a, b) in zip(complete, passed):
         by_case[pair["case"]] += b - a
-    return {"pairs": len(whole), "passed_a": sum(a for a, _ in passed), "passed_b": sum(b for _, b in passed),
+    return {"pairs": len(complete), "passed_a": sum(a for a, _ in passed), "passed_b": sum(b for _, b in passed),
             "only_a": passed.count((True, False)), "only_b": passed.count((False, True)),
-            "incomplete_pairs": len(paired) - len(whole), "difference_by_case": dict(by_case),
-            "p": sign_flip(list(by_case.values())) if whole else None,
-            "smallest_p_possible": min(1.0, 2 / 2 ** len(by_case)) if whole else None}
+            "incomplete_pairs": len(paired) - len(complete), "difference_by_case": dict(by_case),
+            "p": sign_flip(list(by_case.values())) if complete else None,
+            "smallest_p_possible": min(1.0, 2 / 2 ** len(by_case)) if complete else None}
 
 
 def seed_agreement(verdicts):

@@ -56,10 +56,10 @@ class Index:
 def archive(place, package, settings):
     """The bytes of the package's archive at a place, verified, or SourceError."""
     name = package["archive"]
-    found = links(place, settings).get(name)
-    if found is None:
+    address = links(place, settings).get(name)
+    if address is None:
         raise SourceError(f"does not list {name}")
-    data = read(found, settings, name)[0]
+    data = read(address, settings, name)[0]
     digest = hashlib.sha256(data).hexdigest()
     if digest != package["sha256"]:
         raise SourceError(f"{name} is not the pinned archive ({len(data):,} bytes, SHA-256 {digest})")
@@ -143,7 +143,7 @@ def page_links(data, kind, address):
     """{file name: address} of a project's page at `address`, or SourceError."""
     text = data.decode("utf-8", "replace")
     if "json" not in kind:
-        return Anchors(address, text).found
+        return Anchors(address, text).links
     try:
         return {entry["filename"]: urljoin(address, entry["url"]) for entry in json.loads(text)["files"]}
     except (ValueError, KeyError, TypeError, RecursionError) as error:
@@ -155,7 +155,7 @@ class Anchors(HTMLParser):
 
     def __init__(self, address, text):
         super().__init__()
-        self.base, self.found = address, {}
+        self.base, self.links = address, {}
         self.feed(text)
 
     def handle_starttag(self, tag, attributes):
@@ -164,4 +164,4 @@ class Anchors(HTMLParser):
             self.base = urljoin(self.base, target)
         elif target and tag == "a":
             address = urljoin(self.base, target)
-            self.found[unquote(urlsplit(address).path.rpartition("/")[2])] = address
+            self.links[unquote(urlsplit(address).path.rpartition("/")[2])] = address

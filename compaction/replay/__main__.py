@@ -52,7 +52,7 @@ def replay(fixture, context, agent, judge, count, room, steps=1):
     differ = [reference[part] != compacted[part] for part in ("calls", "probe_calls")]
     return {"conversation_id": fixture["conversation_id"], "turn": turn,
             "reference": "run" if fits else "accepted trace", "failed": failed,
-            "outcome": pair(whole(reference["checks"]), whole(compacted["checks"])),
+            "outcome": pair(conversation_verdict(reference["checks"]), conversation_verdict(compacted["checks"])),
             "pairs": {id_: pair(check, compacted["checks"][id_]) for id_, check in reference["checks"].items()},
             "calls_differ": not failed and (differ[0] or fits and differ[1]),
             "reference_run": reference, "compacted_run": compacted}
@@ -66,7 +66,7 @@ def pair(reference, compacted):
     return "same" if passed == still else "lost" if passed else "gained"
 
 
-def whole(checks):
+def conversation_verdict(checks):
     """A conversation's verdict: absent if any item failed, else unjudged if one or all are unknown, else verbatim."""
     failed = any(verdict not in (*RETAINED, *UNKNOWN, "accepted") for verdict in checks.values())
     return "absent" if failed else "unjudged" if not checks or set(checks.values()) & set(UNKNOWN) else "verbatim"

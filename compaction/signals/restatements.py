@@ -121,6 +121,6 @@ def described(text):
     return {"text": text, "letters": letters, "names": names, "orders": orders(text), "cue": cue(text)}
 
 
-def overlap(one, other):
+def overlap(stems_a, stems_b):
     """Share of stems that two texts have in common, of all stems of both: overlap({1, 2}, {2, 3}) -> 1/3."""
-    return len(one & other) / len(one | other) if one | other else 0.0
+    return len(stems_a & stems_b) / len(stems_a | stems_b) if stems_a | stems_b else 0.0

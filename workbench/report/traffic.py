@@ -14,9 +14,9 @@ def survey_section(name, report):
     """The section of a survey: what each rule sends at every user turn, and what a prompt cache keeps of it."""
     head = ["rule", "requests", "failed", "turns sent", "mean tokens", "cached"]
     for level in report["budgets"].values():
-        for one in level["rules"].values():
-            if (one["requests"] + one["failed"] + level["never_fit"] != report["user_turns"]
-                or not 0 <= one["cached_tokens"] <= one["tokens"] or not 0 <= one["turns_sent"] <= one["turns"]):
+        for rule in level["rules"].values():
+            if (rule["requests"] + rule["failed"] + level["never_fit"] != report["user_turns"]
+                or not 0 <= rule["cached_tokens"] <= rule["tokens"] or not 0 <= rule["turns_sent"] <= rule["turns"]):
                 raise InputError(f"{name}: its figures contradict each other; edited? run workbench.survey again")
     levels, parts = {int(budget): figures_of(level) for budget, level in report["budgets"].items()}, []
     if len(levels) > 1:
@@ -37,21 +37,22 @@ def survey_section(name, report):
 
 def signals_section(name, report, most, only=()):
     """The section of compaction.signals: calls made again beside their control, and the conversations to read."""
-    found, counts = report["repeats"], {side: report["repeats"][side] for side in ("after", "control")}
-    found = found | {side: among(one["repeats"], one["calls"], min(other["calls"] for other in counts.values()))
-                     for side, one in counts.items()}
-    notes = [", ".join(f"{number} {what}" for what, number in report["log"].items()) + ".", says(found) + "."]
-    kinds = [["calls made again after a compaction", kind, number] for kind, number in found["kinds"].items()]
+    repeats, counts = report["repeats"], {side: report["repeats"][side] for side in ("after", "control")}
+    repeats = repeats | {side: among(made["repeats"], made["calls"], min(other["calls"] for other in counts.values()))
+                         for side, made in counts.items()}
+    notes = [", ".join(f"{number} {what}" for what, number in report["log"].items()) + ".", says(repeats) + "."]
+    kinds = [["calls made again after a compaction", kind, number] for kind, number in repeats["kinds"].items()]
     kinds += [["user messages", kind, number] for kind, number in report["user_messages"].items()]
     parts = [table("Kinds of evidence", ["where", "kind", "number"], kinds, text=(0, 1))] if kinds else []
-    sample = [one for one in report["sample"]["conversations"] if not only or one["conversation_id"] in only]
+    sample = [talk for talk in report["sample"]["conversations"] if not only or talk["conversation_id"] in only]
     parts += listed("Conversations to read, strongest evidence first",
-                    [(f"{one['conversation_id']}: strength {one['strength']}", evidence(one)) for one in sample[:most]])
+                    [(f"{talk['conversation_id']}: strength {talk['strength']}", evidence(talk))
+                     for talk in sample[:most]])
     return section("signals", name, parts, [], None, notes)
 
 
-def evidence(one):
+def evidence(talk):
     """What a conversation was flagged for: the calls made again and the instructions given again."""
-    calls = [(f"call, turn {hit['turn']}, {hit['kind']}", f"{hit['name']} {hit['arguments']}") for hit in one["hits"]]
-    said = [(f"restated, turn {verdict['turn']}", str(verdict.get("said", ""))) for verdict in one["restatements"]]
+    calls = [(f"call, turn {hit['turn']}, {hit['kind']}", f"{hit['name']} {hit['arguments']}") for hit in talk["hits"]]
+    said = [(f"restated, turn {verdict['turn']}", str(verdict.get("said", ""))) for verdict in talk["restatements"]]
     return calls[:5] + said[:5]

@@ -73,10 +73,10 @@ def evaluation_section(name, report, most, requests=None, only=()):
     requests  (budget, strategy, case id) -> the request's view, where it could be made again
     only      names of the cases that the matrix shows; all where none is named. Figures are always of all
     """
-    found, parts = list(levels(report).items()), []
-    if len(found) > 1:
-        parts.append({"kind": "charts", "title": "Against the budget", "charts": sweep_charts(found)})
-    for budget, level in found:
+    sweep, parts = list(levels(report).items()), []
+    if len(sweep) > 1:
+        parts.append({"kind": "charts", "title": "Against the budget", "charts": sweep_charts(sweep)})
+    for budget, level in sweep:
         at = "" if budget is None else f" at {int(budget):,} input tokens"
         rows = [summary_row(strategy, split, figures, level["cases"][strategy])
                 for strategy, splits in level["summary"].items()
@@ -134,11 +134,11 @@ def matrix(cases, most, budget, requests, only, title):
 
 def rows_by_case(cases):
     """{case id: {strategy: row}} in the order of the report."""
-    found = {}
+    by_case = {}
     for strategy, rows in cases.items():
         for row in rows:
-            found.setdefault(row["case"], {})[strategy] = row
-    return found
+            by_case.setdefault(row["case"], {})[strategy] = row
+    return by_case
 
 
 def chosen_cases(cases, most, only=()):
@@ -184,10 +184,10 @@ def turns_text(turns):
     return f"turns: {len(turns)}" + (f" ({numbers}{', …' if len(turns) > 12 else ''})" if turns else "")
 
 
-def sweep_charts(found):
+def sweep_charts(sweep):
     """Recall, stale facts and tokens used against the budget, over all cases."""
-    tallies = {strategy: [tally(level["cases"][strategy]) for _, level in found] for strategy in found[0][1]["cases"]}
-    return [chart(title, [int(budget) for budget, _ in found],
+    tallies = {strategy: [tally(level["cases"][strategy]) for _, level in sweep] for strategy in sweep[0][1]["cases"]}
+    return [chart(title, [int(budget) for budget, _ in sweep],
                   {strategy: [figures[field] for figures in line] for strategy, line in tallies.items()}, top)
             for field, title, top in (("recall", "Facts found, share", 1.0), ("stale", "Cases with stale facts", None),
                                       ("tokens", "Mean input tokens used", None))]
@@ -208,10 +208,10 @@ def comparison_section(name, result):
         parts += listed(title, list(entries))
     head = ["strategy", "counted", "recorded", "fresh", "of", "gained", "lost", "exact McNemar p", "95% recorded",
             "95% fresh"]
-    rows = [[place_of(row), {"cases": "cases complete", "facts": "facts found"}[unit], one["found_recorded"],
-             one["found_fresh"], one["total"], one["gained"], one["lost"], f"{one['mcnemar_p']:.3g}",
-             *(" to ".join(map(str, one[f"interval_{side}"] or ["none"])) for side in ("recorded", "fresh"))]
-            for row in results for unit, one in sorted(row["paired"].items())]
+    rows = [[place_of(row), {"cases": "cases complete", "facts": "facts found"}[unit], paired["found_recorded"],
+             paired["found_fresh"], paired["total"], paired["gained"], paired["lost"], f"{paired['mcnemar_p']:.3g}",
+             *(" to ".join(map(str, paired[f"interval_{side}"] or ["none"])) for side in ("recorded", "fresh"))]
+            for row in results for unit, paired in sorted(row["paired"].items())]
     least = result["smallest_difference"]
     reach = "" if least["within_reach"] else f"; it has only {least['cases']}"
     parts.append(table("Paired figures", head, rows, text=(0, 1), note=(

@@ -11,7 +11,7 @@ from base.turns import message_texts
 from compaction.fixtures.form import SHIPPED, load_fixtures
 from compaction.fixtures.literals import stands
 from compaction.growth import grow
-from compaction.replay.__main__ import main, pair, replay, summarize, whole
+from compaction.replay.__main__ import conversation_verdict, main, pair, replay, summarize
 from compaction.replay.agent import go_on, model_agent, recorded_tools
 from compaction.tests.doubles import count_words, forgetful_agent, prepared, small_fixture
 
@@ -89,9 +89,9 @@ class Pairs(unittest.TestCase):
                           for one in (("verbatim", "absent"), ("absent", "supported"), ("accepted", "contradicted"),
                                       ("absent", "contradicted"), ("verbatim", "unjudged"))],
                          ["lost", "gained", "lost", "same", "unknown"])
-        self.assertEqual(whole({}), "unjudged")  # nothing was checked: no pass
-        self.assertEqual(whole({"a": "verbatim", "b": "unjudged"}), "unjudged")
-        self.assertEqual(whole({"a": "absent", "b": "unjudged"}), "absent")
+        self.assertEqual(conversation_verdict({}), "unjudged")  # nothing was checked: no pass
+        self.assertEqual(conversation_verdict({"a": "verbatim", "b": "unjudged"}), "unjudged")
+        self.assertEqual(conversation_verdict({"a": "absent", "b": "unjudged"}), "absent")
 
 
 class Reference(unittest.TestCase):
