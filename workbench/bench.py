@@ -17,13 +17,14 @@ import platform
 import random
 import re
 import resource
+import signal
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
+from concurrent.futures import ProcessPoolExecutor, wait
+from multiprocessing import active_children, get_context
 from pathlib import Path
 
 import strategies
@@ -224,7 +225,14 @@ PARTS = {"counting": lambda args: [(counting, 2000)],
 def alone(function, *arguments):
     """The function's result from a fresh process."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor:
-        return executor.submit(function, *arguments).result()
+        future = executor.submit(function, *arguments)
+        try:
+            return future.result()
+        except KeyboardInterrupt:  # a terminal's Ctrl-C reaches all processes, kill -INT this one alone
+            if not wait([future], timeout=1).done:
+                for process in active_children():
+                    os.kill(process.pid, signal.SIGINT)  # so that it stops what it has started too
+            raise
 
 
 def main(argv=None):

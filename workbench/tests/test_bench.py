@@ -3,9 +3,14 @@
 import contextlib
 import io
 import json
+import os
+import signal
+import subprocess
+import sys
 import tempfile
 import unittest
 from functools import lru_cache
+from pathlib import Path
 from unittest import mock
 
 from base.command import status_of
@@ -15,6 +20,8 @@ from selection.cases import check_set
 from strategies import STRATEGIES
 from workbench import bench
 from workbench.bench_set import event_log, history, made_case
+
+ROOT = Path(__file__).parents[2]
 
 
 def told(*arguments):
@@ -79,6 +86,27 @@ class Rows(unittest.TestCase):
             self.assertGreater(row["plain_over_recent"], 0)
             self.assertGreater(bench.near(20)["fill_messages_over_turns"], 0)
             self.assertEqual(bench.choose(20)["turns"], 20)
+
+    def test_a_stop_waits_for_the_part_that_is_measured_or_leaves_what_it_started(self):
+        def default():  # else a suite that is started with SIGINT ignored hands that down
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+        with tempfile.TemporaryDirectory() as folder:
+            pipe = os.path.join(folder, "pipe")
+            os.mkfifo(pipe)
+            part = f"exec 3> '{pipe}'; echo up >&3; exec sleep 100000"
+            call = f"import subprocess; from workbench.bench import alone; alone(subprocess.call, ['sh', '-c', {part!r}])"
+            words = [sys.executable, "-c", call]
+            options = {"stderr": subprocess.DEVNULL, "cwd": ROOT, "start_new_session": True, "preexec_fn": default}
+            with subprocess.Popen(words, **options) as running:
+                try:
+                    with open(pipe, "rb") as heard:
+                        self.assertEqual(heard.readline(), b"up\n")
+                        os.kill(running.pid, signal.SIGINT)
+                        running.wait(timeout=300)
+                        self.assertEqual(heard.read(), b"")  # it ends when nobody has it open any more
+                finally:
+                    os.killpg(running.pid, signal.SIGKILL) if running.poll() is None else None
 
     @needs_tokenizer
     def test_the_plain_way_counts_or_chooses_otherwise(self):
