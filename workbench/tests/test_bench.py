@@ -95,8 +95,8 @@ class Rows(unittest.TestCase):
             pipe = os.path.join(folder, "pipe")
             os.mkfifo(pipe)
             part = f"exec 3> '{pipe}'; echo up >&3; exec sleep 100000"
-            call = f"import subprocess; from workbench.bench import alone; alone(subprocess.call, ['sh', '-c', {part!r}])"
-            words = [sys.executable, "-c", call]
+            call = f"alone(subprocess.call, ['sh', '-c', {part!r}])"
+            words = [sys.executable, "-c", f"import subprocess; from workbench.bench import alone; {call}"]
             options = {"stderr": subprocess.DEVNULL, "cwd": ROOT, "start_new_session": True, "preexec_fn": default}
             with subprocess.Popen(words, **options) as running:
                 try:
