@@ -85,7 +85,7 @@ def tell(cases, losses, masked):
     lines = [f"{len(cases)} cases with {facts} facts to find"]
     lines += [f"  {number} {kind}" for kind, number in Counter(case["kind"] for case in cases).items()]
     for what, number in Counter(loss["what"] for loss in losses).items():
-        lines.append(f"{number} times {what}:")
+        lines.append(f"{what}: {number}")
         lines += [f"  {loss['where']}: {one_line(loss['detail'], 300)}" for loss in losses if loss["what"] == what]
     for line in lines + [f"masked: {number} different {what}" for what, number in masked.items()]:
         print(one_line(line), file=sys.stderr)

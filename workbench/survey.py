@@ -221,7 +221,7 @@ def main(argv=None):
     told = [f"{report['conversations']} conversations, {report['user_turns']} user turns"]
     told += [f"{budget:,} tokens: {level['fit_whole']} fit whole, {level['never_fit']} never fit"
              for budget, level in levels.items()]
-    told += [f"{number} times {what}; workbench.import_cases lists them" for what, number in report["left_out"].items()]
+    told += [f"{what}: {number}; workbench.import_cases lists them" for what, number in report["left_out"].items()]
     for line in [*told, *table(report)]:
         print(line, file=sys.stderr)
     return 0

@@ -31,7 +31,7 @@ def survey_section(name, report):
         parts.append(table(f"At {budget:,} input tokens", head, rows, note=note))
     notes = [f"{report['conversations']} conversations. Cached: the front of a request that is, token by token, that "
              f"of the one before it, of at least {report['least']} tokens in blocks of {report['block']}."]
-    notes += [f"{number} times {what}." for what, number in report["left_out"].items()]
+    notes += [f"{what}: {number}." for what, number in report["left_out"].items()]
     return section("survey", name, parts, fields(report, SURVEY), None, notes)
 
 

@@ -171,7 +171,7 @@ class ChatLogs(unittest.TestCase):
         status, out, err = self.imported(raw=b"\n".join([line, *bad, line.replace(b'"a"', b'"b"', 1)]))
         self.assertEqual((status, list(json.loads(out)["histories"])), (0, ["a", "b"]))
         self.assertEqual([err.count(f"  line {number}: ") for number in range(1, 9)], [0, 1, 1, 1, 1, 1, 1, 0])
-        self.assertIn("3 times line left out:", err)
+        self.assertIn("line left out: 3\n", err)
 
     def test_a_json_list_or_single_messages_are_read_as_something_else_than_lines(self):
         lines = self.imported({"id": "a", "messages": CHAT}, {"id": "b", "messages": CHAT})[1]
@@ -185,7 +185,7 @@ class ChatLogs(unittest.TestCase):
     def test_of_a_conversation_that_was_logged_at_every_turn_the_first_state_is_taken(self):
         status, out, err = self.imported(*({"id": "a", "messages": CHAT[:size]} for size in (2, 6, 9, 3)))
         self.assertEqual((status, json.loads(out)["cases"][0]["current"]), (0, "What was wrong?"))
-        self.assertIn("3 times value left out:", err)
+        self.assertIn("value left out: 3\n", err)
 
     def test_what_cannot_be_read_is_left_out_whole_and_listed(self):
         call = {"name": "look", "arguments": "{"}
@@ -197,7 +197,7 @@ class ChatLogs(unittest.TestCase):
                 messages = [*CHAT[:2], {"role": "assistant", "content": None, **change}, *CHAT[4:]]
                 status, out, err = self.imported({"messages": messages})
                 self.assertEqual((status, len(json.loads(out)["histories"]["conversation-1"])), (0, 1))
-                self.assertIn("1 times turn left out:", err)
+                self.assertIn("turn left out: 1\n", err)
 
     def test_half_a_character_in_a_question_a_reply_or_a_name_spoils_the_set(self):
         odd = {"role": "user", "content": "x \ud800"}
@@ -205,7 +205,7 @@ class ChatLogs(unittest.TestCase):
                  {"id": "s", "messages": [*CHAT[:-1], {**odd, "role": "assistant"}]}]
         status, out, err = self.imported(*lines)
         self.assertEqual((status, [case["id"] for case in json.loads(out)["cases"]]), (0, [r"r \ud800", "s"]))
-        self.assertIn("1 times question left out:", err)
+        self.assertIn("question left out: 1\n", err)
 
     def test_a_refusal_is_not_what_the_assistant_said(self):
         for said in ({"content": None, "refusal": "No."}, {"content": [{"type": "refusal", "refusal": "No."}]}):
@@ -224,8 +224,8 @@ class ChatLogs(unittest.TestCase):
         self.assertEqual((status, list(made["histories"])), (0, ["turn", "call", "whole"]))
         self.assertEqual([len(turns) for turns in made["histories"].values()], [2, 1, 2])
         self.assertNotIn(token, out)
-        self.assertIn("2 times turn left out:", err)
-        self.assertIn("1 times question left out:", err)
+        self.assertIn("turn left out: 2\n", err)
+        self.assertIn("question left out: 1\n", err)
 
     def test_evidence_in_a_turn_that_is_left_out_takes_its_question_along(self):
         histories, cases, _ = import_locomo(locomo([question(["D1:1"]), question(["D2:1"])]), "file")
