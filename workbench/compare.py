@@ -93,23 +93,26 @@ def stale_cases(rows):
             "replaced": [row["case"] for row in stale if not row["missing"]]}
 
 
-def difference(one, other):
-    """Names of the facts of `one` that `other` has not, each as often as it stands there more."""
-    return list((Counter(map(fact_name, one)) - Counter(map(fact_name, other))).elements())
+def difference(facts, others):
+    """Names of the facts that `others` lacks, each as often as it lacks it: difference(["a", "b"], ["b"]) -> ["a"]."""
+    return list((Counter(map(fact_name, facts)) - Counter(map(fact_name, others))).elements())
 
 
 def paired(counts):
     """Figures of Counter {(found before, found after): pairs}: discordant counts, exact p, Wilson intervals (95%)."""
     total, lost, gained = sum(counts.values()), counts[True, False], counts[False, True]
     before, after = counts[True, True] + lost, counts[True, True] + gained
-    low_high = [[round(end, 3) for end in wilson(found, total)] if total else None for found in (before, after)]
+    low_high = [[round(end, 3) for end in wilson(complete, total)] if total else None for complete in (before, after)]
     return {"total": total, "found_recorded": before, "found_fresh": after, "gained": gained, "lost": lost,
             "mcnemar_p": float(f"{mcnemar(lost, gained):.6g}"), "interval_recorded": low_high[0],
             "interval_fresh": low_high[1]}
 
 
 def smallest_difference(cases):
-    """The least that so many cases could have shown: discordant pairs, all on one side, with p at most LEVEL."""
+    """The least that so many cases could have shown: discordant pairs, all on one side, with p at most LEVEL.
+
+    smallest_difference(12) -> six pairs, p 0.03125, within reach; smallest_difference(4) -> the same, out of reach
+    """
     pairs = next(n for n in range(1, 100) if mcnemar(n, 0) <= LEVEL)
     return {"discordant_pairs": pairs, "mcnemar_p": mcnemar(pairs, 0), "cases": cases, "within_reach": cases >= pairs}
 

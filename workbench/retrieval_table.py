@@ -101,7 +101,10 @@ def bootstrap(sums, draws=DRAWS, seed=SEED):
 
 @per_history
 def messages_apart(history):
-    """(the history with each message as a turn of its own, {turn id: [(number there, text), ...]})."""
+    """(the history with each message as a turn of its own, {turn id: [(number there, text), ...]}).
+
+    A turn t1 of "Hi" and "Ho" becomes two turns, and {"t1": [(0, "Hi"), (1, "Ho")]}
+    """
     apart, by_turn = [], {}
     for number, unit in enumerate(units(history)):
         text = "\n".join(message.get("content") or "" for message in shown(unit, unit.session is not None))
@@ -154,8 +157,9 @@ def measure(path, names, budgets, baseline, jobs=1):
             "budgets": levels, "recall_at": recall_at(cases, names)}
 
 
-def percent(part, whole=1):
-    return f"{100 * part / whole:.1f}" if whole else "-"
+def percent(part, total=1):
+    """A share as text: percent(1, 3) -> "33.3"."""
+    return f"{100 * part / total:.1f}" if total else "-"
 
 
 def pair_cells(pair):
