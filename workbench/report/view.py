@@ -7,6 +7,7 @@ Marks are shapes and words, so that nothing depends on colour. Turns are counted
 """
 
 from collections import Counter
+from functools import partial
 
 from base.command import InputError
 from base.result_files import fact_name, graded, levels
@@ -197,14 +198,17 @@ def comparison_section(name, result):
     """The section of what workbench.compare found: the decision, what changed, the paired figures."""
     check_decision(name, result)
     results, parts = result["results"], []
+    alone = {(place_of(row), case) for row in results if "stale_cases" in row
+             for case in row["stale_cases"]["fresh"]["alone"]}
+    entry = partial(change_entry, alone=alone)
     failed = [(f"not graded, {place_of(row)}, {case}: a selector failed there", [])
               for row in results for case in row.get("not_graded", ())]
     for title, entries in (
-        ("Changes that nothing allows", map(change_entry, result["blocking"])),
-        ("Allowed by name", map(change_entry, result["allowed"])),
-        ("Allowed, but did not happen", map(change_entry, result.get("allowed_unused", ()))),
+        ("Changes that nothing allows", map(entry, result["blocking"])),
+        ("Allowed by name", map(entry, result["allowed"])),
+        ("Allowed, but did not happen", map(entry, result.get("allowed_unused", ()))),
         ("Not graded, so neither found nor lost", failed),
-        ("Gained, or no longer stale", map(change_entry, changes_of(results, ("gained", "stale gone"))))):
+        ("Gained, or no longer stale", map(entry, changes_of(results, ("gained", "stale gone"))))):
         parts += listed(title, list(entries))
     head = ["strategy", "counted", "recorded", "fresh", "of", "gained", "lost", "exact McNemar p", "95% recorded",
             "95% fresh"]
@@ -234,7 +238,8 @@ def check_decision(name, result):
         raise InputError(f"{name}: the decision does not follow from its changes: edited or merged? compare again")
 
 
-def change_entry(item):
-    """One change of a comparison as an entry of a list."""
-    return (f"{item['change']}, {place_of(item)}, {item['case']}", [
+def change_entry(item, alone=()):
+    """A change as an entry of a list; alone: {(place, case)} whose fresh request lacks a required fact."""
+    said = ", without its replacement" * (item["change"] == "stale" and (place_of(item), item["case"]) in alone)
+    return (f"{item['change']}, {place_of(item)}, {item['case']}{said}", [
         ("fact", item.get("fact", "the whole request")), *([("allowed", item["why"])] if "why" in item else [])])

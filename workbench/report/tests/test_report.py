@@ -150,6 +150,13 @@ class Page(unittest.TestCase):
         self.assertIn("| with stale facts | stale alone |", text)
         self.assertIn("| <code>recent</code> | dev | 5 of 6 | 0.833 | 2 of 3 | 2 | 1 |", text)
 
+    def test_a_new_stale_fact_without_its_replacement_reads_like_one_that_is_corrected(self):
+        gate = compare(report(row("one", ["new"]), row("two")), report(row("one", ["new"], ["old"]),
+                                                                       row("two", [], ["old"])))
+        text = made(gate, options=["--markdown"])
+        self.assertIn("stale, recent, one, without its replacement</code>", text)
+        self.assertIn("stale, recent, two</code>", text)
+
     def test_an_edited_or_merged_result_is_refused_by_name(self):
         whole, gate = evaluation(row("one"), row("two", ["x"])), compare(report(row("one")), report(row("one", ["x"])))
         twice, better, safe, open_ = (json.loads(json.dumps(one)) for one in (whole, whole, gate, gate))
