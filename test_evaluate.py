@@ -14,13 +14,12 @@ from copy import deepcopy
 from pathlib import Path
 
 import strategies
+from base.command import InputError
 from base.tests.made import needs_tokenizer
 from evaluate import CASES, ROOT, grade, load_cases, main, run, summarize
 from selection.cases import CaseError
 from selection.tests.made import case_of, count_words
 from strategies import STRATEGIES, escape
-
-from base.command import InputError
 
 RECORDED = ROOT / "evaluation-result.json"
 

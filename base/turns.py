@@ -10,10 +10,9 @@ Does not render a request or count it (strategies.py, tokenizer.py), knows nothi
 
 import json
 
-from strategies import turn_messages
-
 from base.command import depth
 from base.shapes import Only, is_said, misfit
+from strategies import turn_messages
 
 CALL = {
     "id?": str,

@@ -173,7 +173,7 @@ def new_row(name, value, of, unknown, judged, worst, best, gate, more):
 
 
 def compliant(rows):
-    """True when every gate is met, False when one is missed, None when it depends on what is not known or none is set."""
+    """True when every gate is met, False when one is missed, None when that is not known or no gate is set."""
     states = {row["state"] for row in rows} - {None}
     return False if "missed" in states else None if "undecided" in states or not states else True
 

@@ -18,11 +18,10 @@ import re
 from itertools import count as numbers_from
 from pathlib import Path
 
+from base.command import InputError, as_text, parse_json, read_bytes, sha256
 from base.shapes import Each, Only, misfit, texts_in
 from base.turns import fact_text, history_problem
 from strategies import NOTES_HEADER, available, per_history, render, turn_messages
-
-from base.command import InputError, as_text, parse_json, read_bytes, sha256
 
 FORMAT = 1
 BUDGET = Only({"context_limit": int, "max_new_tokens": int, "margin": int})

@@ -7,13 +7,12 @@ Text of the conversation is shown on one line with its control characters writte
 
 from base.shown import one_line
 from base.turns import fact_text
-from strategies import NOTES_RESERVE, available, render, turn_costs, turn_messages, turn_text, words
-from tokenizer import counter
-from tokens.manifest import MANIFEST
-
 from selection.cases import check_rendered, check_requests, load_cases, refuse
 from selection.facts import notes_sent
 from selection.run import run_one, selector_table, with_input
+from strategies import NOTES_RESERVE, available, render, turn_costs, turn_messages, turn_text, words
+from tokenizer import counter
+from tokens.manifest import MANIFEST
 
 SHOWN = 72  # characters of a text
 

@@ -16,9 +16,8 @@ import re
 from html import unescape
 
 import strategies
-from strategies import NOTES_HEADER, note_lines, render, turn_messages
-
 from selection.cases import holders, turn_numbers
+from strategies import NOTES_HEADER, note_lines, render, turn_messages
 
 BLOCK = re.compile(rf"{re.escape(NOTES_HEADER)}\n<notes>\n(.*)\n</notes>\n\nQuestion: ", re.DOTALL)
 MARK = re.compile(r"^- \[turn \d+, (?:user|assistant|tool)\] ", re.MULTILINE)

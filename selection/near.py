@@ -19,9 +19,8 @@ from functools import lru_cache
 from math import log
 from pathlib import Path
 
-from modelkit.segments import split_sentences, words
-
 from base.command import read_json
+from modelkit.segments import split_sentences, words
 
 K1, B = 1.2, 0.75
 PASSAGE = 40  # stems that a passage holds at most, one longer sentence aside

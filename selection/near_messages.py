@@ -20,7 +20,6 @@ import re
 from math import fsum, log
 
 from modelkit.segments import words
-
 from selection.near import NearIndex, passages, stems
 
 LABEL = re.compile(r"([^\W\d_](?:[\w .'’-]{0,29}[\w.])?): ")

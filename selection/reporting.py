@@ -9,7 +9,6 @@ import sys
 
 from base.result_files import levels, stale_alone
 from base.shown import columns, one_line
-
 from selection.cases import ambiguous_facts
 
 SHOWN = 20  # lines of a kind in a terminal

@@ -16,11 +16,10 @@ from math import fsum
 from operator import mul
 
 from modelkit.retrieval import Bm25Index, embed, shared_score, words_and_pairs
-from strategies import by_shared_words, fill, per_history, turn_text
-
 from selection.fills import fill_messages, text_and_date, units
 from selection.near import NearIndex
 from selection.near_messages import MessageIndex
+from strategies import by_shared_words, fill, per_history, turn_text
 
 SHORTLIST = 20  # turns that `rerank` looks at
 _indexes = []  # [(class, the texts in it, index)] of the last 32: near and near-messages of 16 conversations
@@ -32,7 +31,7 @@ def bm25(case):
 
 
 def dense(case):
-    """The cosine of the question's and the turns' embeddings (retrieval.embed, of length one or nil): {number: score}."""
+    """The cosine of the question's and the turns' embeddings (retrieval.embed): {number: score}."""
     asked = embed(case["current"])
     return {number: fsum(map(mul, asked, vector)) for number, vector in enumerate(_vectors(case["history"]))}
 

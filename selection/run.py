@@ -18,14 +18,13 @@ from multiprocessing import active_children, get_context, parent_process
 from pathlib import Path
 from threading import Thread
 
+from base.command import InputError, file_hash, progress
 from base.own_code import code_hash, is_own, load_function
+from selection.cases import check_rendered, check_requests
+from selection.own import run_own, unwritten
 from strategies import STRATEGIES
 from tokenizer import CountError, counter
 from tokens.manifest import MANIFEST
-
-from base.command import InputError, file_hash, progress
-from selection.cases import check_rendered, check_requests
-from selection.own import run_own, unwritten
 
 ROOT = Path(__file__).parents[1]
 ALWAYS_CHECKED = 200  # requests: a set as small as that is counted in full as well, whole

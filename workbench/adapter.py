@@ -17,6 +17,7 @@ import json
 import sys
 from pathlib import Path
 
+from base.command import InputError, dump, make_parser, read_json, run_command
 from base.shapes import texts_in
 from base.shown import one_line
 from base.turns import MessageError, between, calls_of, text_of, turn_of
@@ -27,8 +28,6 @@ from strategies import fill as fill_turns
 from strategies import render, request_cost, selection
 from tokenizer import counter
 from tokens.manifest import MANIFEST
-
-from base.command import InputError, dump, make_parser, read_json, run_command
 from workbench.chat_log import group_messages
 
 warm = counter  # the counter of a tokenizer's manifest, loaded and verified now instead of at the first request

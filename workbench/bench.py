@@ -28,6 +28,7 @@ from multiprocessing import active_children, get_context
 from pathlib import Path
 
 import strategies
+from base.command import InputError, dump, make_parser, progress, run_command, whole_numbers
 from base.shown import columns
 from selection.cases import load_cases
 from selection.fills import fill_messages, text_and_date, units
@@ -35,8 +36,6 @@ from selection.near import NearIndex, passages
 from selection.near_messages import MessageIndex
 from tokenizer import counter, load_counter
 from tokens.manifest import MANIFEST, folder, read_manifest, verify
-
-from base.command import InputError, dump, make_parser, progress, run_command, whole_numbers
 from workbench.bench_set import ROOT, event_log, made_case, question
 
 TURNS, BUDGET = (50, 200, 600, 2000, 5000, 10000), 16384

@@ -10,11 +10,10 @@ conversation is held out.
 
 import re
 
+from base.command import InputError, as_text, parse_json, read_bytes
 from base.shapes import misfit
 from base.shown import one_line
 from base.turns import IN_FRONT, MessageError, text_of, turn_of
-
-from base.command import InputError, as_text, parse_json, read_bytes
 
 THANKS = frozenset(
     "awesome cheers danke dank dankeschön gracias grazie great merci nice obrigada obrigado ok okay perfect perfekt "

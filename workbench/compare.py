@@ -19,13 +19,12 @@ from collections import Counter
 from pathlib import Path
 
 from base.ci import tell_ci
+from base.command import InputError, NotComparable, dump, make_parser, read_json, run_command
 from base.result_files import check_evaluation, fact_name, graded, levels, read_result
 from base.shapes import FACT, Only, is_said, misfit
 from base.shown import columns, one_line
 from base.stats import mcnemar, wilson
 from evaluate import summarize
-
-from base.command import InputError, NotComparable, dump, make_parser, read_json, run_command
 
 FREE = {"case_set", "strategies_sha256", "selectors_sha256", "environment", "summary", "cases",
         "counted_in_full"}  # what may differ between two reports: their strategies and what was found

@@ -14,14 +14,13 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+from base.command import InputError, dump, make_parser, progress, read_json, run_command
 from base.mask import mask_values
 from base.shapes import texts_in
 from base.shown import one_line
 from selection.cases import CaseError, check_requests, check_set
 from tokenizer import TokenizerError, counter
 from tokens.manifest import MANIFEST
-
-from base.command import InputError, dump, make_parser, progress, read_json, run_command
 from workbench.chat_log import import_chat, read_log
 from workbench.locomo import import_locomo
 from workbench.longmemeval import import_longmemeval

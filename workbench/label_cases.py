@@ -17,6 +17,8 @@ import re
 import sys
 from pathlib import Path
 
+from base import command
+from base.command import InputError, dump, make_parser, read_json, run_command, sha256
 from base.lines import LineFile, read_lines
 from base.shapes import FACT, NONE, Each, misfit
 from base.shown import columns, one_line
@@ -27,9 +29,6 @@ from selection.retrievers import best_first, then_newest
 from strategies import turn_messages
 from tokenizer import TokenizerError, counter
 from tokens.manifest import MANIFEST
-
-from base import command
-from base.command import InputError, dump, make_parser, read_json, run_command, sha256
 from workbench.import_cases import UNCHECKED
 
 ANSWERS = """\

@@ -7,9 +7,8 @@ Does not use the answers: about one in fifteen of the set's answer keys is wrong
 
 import re
 
-from base.shapes import NONE, Each, misfit
-
 from base.command import InputError
+from base.shapes import NONE, Each, misfit
 
 UTTERANCE = {"dia_id": lambda name: re.fullmatch(r"\w+:\w+", str(name)), "speaker": str, "text": str,
              "blip_caption?": (str, NONE)}

@@ -8,9 +8,8 @@ dates, which the oracle file does not keep: rules that go by the newest turn dep
 
 import re
 
-from base.shapes import misfit
-
 from base.command import InputError
+from base.shapes import misfit
 
 INSTRUCTIONS = "You are a helpful assistant. Answer the user's question from the earlier conversations."
 QUESTIONS = [{"question_id": str, "question_type": str, "question": str, "question_date": str, "haystack_dates": [str],

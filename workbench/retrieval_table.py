@@ -16,6 +16,7 @@ import random
 import sys
 from pathlib import Path
 
+from base.command import InputError, dump, make_parser, progress, read_json, run_command, whole_numbers
 from base.shown import columns
 from base.stats import mcnemar
 from evaluate import grade
@@ -24,8 +25,6 @@ from selection.fills import shown, units
 from selection.retrievers import SELECTORS, order_of
 from selection.run import run_cases, selector_table
 from strategies import STRATEGIES, per_history
-
-from base.command import InputError, dump, make_parser, progress, read_json, run_command, whole_numbers
 from workbench.import_cases import case_set
 from workbench.locomo import import_locomo
 

@@ -3,10 +3,9 @@
 import re
 import unittest
 
-from compaction.tests.doubles import prepared
-
 from base.tests import fuzz
 from base.tests.fuzz_samples import NO_FILES, ROOT, TARGETS
+from compaction.tests.doubles import prepared
 
 EACH = 5  # mutants of a target
 

@@ -6,13 +6,12 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from workbench.report import __main__ as report
-from workbench.report.tests.made import REPLAY, SIGNALS, SURVEY, evaluation, sweep
-from workbench.tests.made import row, run
-
 from base.shapes import Each, is_row, misfit
 from base.tests.made import broken
 from workbench import compare
+from workbench.report import __main__ as report
+from workbench.report.tests.made import REPLAY, SIGNALS, SURVEY, evaluation, sweep
+from workbench.tests.made import row, run
 
 
 class Misfits(unittest.TestCase):

@@ -2,9 +2,8 @@
 
 import unittest
 
-from workbench.tests.made import CHAT
-
 from base.turns import MessageError, turn_of
+from workbench.tests.made import CHAT
 
 
 class Turns(unittest.TestCase):

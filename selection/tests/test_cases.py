@@ -8,7 +8,6 @@ from copy import deepcopy
 from pathlib import Path
 
 from evaluate import CASES
-
 from selection.cases import CaseError, check_set, load_cases
 
 SMALL = [

@@ -7,12 +7,11 @@ from unittest import mock
 
 import strategies
 from evaluate import grade
-from strategies import STRATEGIES, selection
-
 from selection.cases import CaseError, ambiguous_facts, check_rendered
 from selection.facts import notes_sent
 from selection.fills import joined
 from selection.tests.made import case_of, count_words
+from strategies import STRATEGIES, selection
 
 LONG = ("long " * 600, "x")
 

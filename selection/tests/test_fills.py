@@ -4,10 +4,9 @@ import random
 import unittest
 
 from base.tests.made import needs_tokenizer
-from strategies import available
-
 from selection.fills import fill_messages, joined, text_and_date, units
 from selection.tests.made import Adding, case, count
+from strategies import available
 
 WORDS = ["harbour", "lights", "Lagos", "dogs.", "\n\nso", " x ", "naïve", "東京", "{}", "12,5"]
 CALL = {"role": "assistant", "content": "",

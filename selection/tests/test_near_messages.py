@@ -5,7 +5,6 @@ import unittest
 from math import log
 
 from modelkit.segments import words
-
 from selection.near import NearIndex, stems
 from selection.near_messages import LABEL, MessageIndex
 from selection.tests.made import random_text

@@ -9,10 +9,9 @@ import tempfile
 import unittest
 from pathlib import Path
 
+from base.command import InputError
 from base.tests.made import needs_tokenizer
 from evaluate import ROOT, main, run
-
-from base.command import InputError
 from selection.own import run_own
 from selection.reporting import complaints
 from selection.tests.made import case_of, count_words

@@ -5,7 +5,6 @@ import io
 import unittest
 
 from evaluate import summarize
-
 from selection.reporting import complaints, failed_cases, remarks, table, tell
 from selection.run import find_selector
 from selection.tests.made import case_of

@@ -6,7 +6,6 @@ from unittest import mock
 import evaluate
 from base.tests.made import needs_tokenizer
 from modelkit.retrieval import cosine, embed
-
 from selection import retrievers
 from selection.explain import explain
 from selection.retrievers import SELECTORS, then_newest

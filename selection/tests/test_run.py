@@ -15,16 +15,15 @@ from pathlib import Path
 from threading import Thread
 from unittest import mock
 
+from base.command import InputError, sha256
 from base.tests.fuzz_samples import small_tokenizer, template
 from base.tests.made import needs_tokenizer
 from evaluate import ROOT, grade, main, run
-from tokenizer import counter
-
-from base.command import InputError, sha256
 from selection import run as run_cases
 from selection.explain import explain
 from selection.fills import fill_messages
 from selection.tests.made import doubles, refuses
+from tokenizer import counter
 
 SPREAD = """
 import sys

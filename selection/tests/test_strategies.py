@@ -5,9 +5,8 @@ import re
 import unittest
 
 import strategies
-from strategies import STRATEGIES, longest_end, render
-
 from selection.tests.made import case_of, count_words
+from strategies import STRATEGIES, longest_end, render
 
 
 class Rules(unittest.TestCase):

@@ -8,7 +8,6 @@ import unittest
 from pathlib import Path
 
 import prepare
-
 from tokens.gguf import GgufError, read_metadata, tokenizer_json
 from tokens.index import Index
 

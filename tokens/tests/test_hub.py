@@ -11,7 +11,6 @@ from pathlib import Path
 from unittest import mock
 
 import prepare
-
 from base.command import InputError, dump
 from tokens import sources
 from tokens.pin import pin

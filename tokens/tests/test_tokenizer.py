@@ -9,12 +9,12 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-import tokenizer
-from base.tests.made import needs_tokenizer
-from tokenizer import Counter, CountError, TokenizerError, counter, load_counter
 from tokenizers import Tokenizer, models, pre_tokenizers
 
+import tokenizer
 from base.command import InputError
+from base.tests.made import needs_tokenizer
+from tokenizer import Counter, CountError, TokenizerError, counter, load_counter
 
 MANIFEST = {
     "model": "made/up",

@@ -8,12 +8,11 @@ import tempfile
 import unittest
 from pathlib import Path
 
+from base.command import InputError
 from base.tests.made import broken
 from base.turns import MessageError, calls_of, text_of
 from strategies import STRATEGIES
 from tokens.manifest import folder
-
-from base.command import InputError
 from workbench.adapter import BudgetError, choose, choose_messages, main
 from workbench.tests.made import CALL, CHAT, run
 

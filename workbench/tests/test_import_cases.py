@@ -8,11 +8,10 @@ import unittest
 from collections import Counter
 from pathlib import Path
 
+from base.command import InputError
 from base.tests.made import broken
 from selection.cases import check_set
 from tokens.manifest import folder
-
-from base.command import InputError
 from workbench.import_cases import case_set, main, that_fit
 from workbench.locomo import import_locomo
 from workbench.longmemeval import import_longmemeval

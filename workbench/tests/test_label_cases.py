@@ -7,12 +7,11 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
+from base.command import InputError
 from base.lines import LineFile
 from base.shown import one_line
 from selection.cases import load_cases
 from tokens.manifest import folder
-
-from base.command import InputError
 from workbench.label_cases import candidates, main, pieces, read_answer, sentences
 from workbench.tests.made import run
 

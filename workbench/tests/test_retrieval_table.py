@@ -47,7 +47,7 @@ class Pairs(unittest.TestCase):
         self.assertEqual(against([failed], [failed], HISTORY)["difference_interval"], None)
 
     def test_splits_and_kinds_are_thrown_together(self):
-        rows = [graded("a-0", ["x"]), {**graded("b-0", split="held_out"), "kind": "when"}, {**graded("a-1"), "kind": "all"}]
+        rows = [graded("a-0", ["x"]), graded("b-0", split="held_out") | {"kind": "when"}, graded("a-1") | {"kind": "all"}]
         self.assertEqual({name: group["labels_found"] for name, group in by_group(rows).items()},
                          {"all": 2, "dev": 1, "held_out": 1, "made up": 0, "when": 1, "kind 'all'": 1})
 

@@ -15,8 +15,8 @@ from compaction.sessions.__main__ import main as import_main
 from compaction.sessions.log import read_events, read_log
 from compaction.sessions.tests.made import run
 from compaction.signals.__main__ import find_signals, main, read_labels
-from compaction.signals.totals import shown
 from compaction.signals.tests.made import RULE, conversation, lines
+from compaction.signals.totals import shown
 
 DATA = os.environ.get("LAB_DATA")
 
