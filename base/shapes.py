@@ -147,7 +147,8 @@ COMPACTED = {
     "compactor": {"name": str}, "fixtures": {"sha256": str, "conversations": int, "items": int},
     **of_type(int, "available_input opaque_contexts"), "keep_share": SHARE, "gates": Each((*SHARE, str)),
     "counter": Each(object), "judge": ({"identity": object, "card": object}, NONE), "compliant": (bool, NONE),
-    **of_type(Each(int), "budget left_out missing_verdicts"), "failed": [dict], "rows": [ROW],
+    "budget": of_type(int, "context_limit max_new_tokens margin"), "missing_verdicts": Each(int),
+    "left_out": of_type(int, "unplaced unannotated"), "failed": [dict], "rows": [ROW],
     "difficulties": [{"tag": str, **of_type(int, "kept decisions contradicted")}],
     "uncovered": [str], "never_checked": [str], "contexts": [CONTEXT], "items": [CHECKED]}
 CHANGED = {**of_type(str, "item class candidate incumbent"), "compaction": int}

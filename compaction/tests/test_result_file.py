@@ -108,7 +108,7 @@ class Checking(unittest.TestCase):
                     self.assertIn(
                         (field, type(value)),
                         [("keep_share", type(None)), ("keep_share", int), ("judge", type(None)), ("counter", dict),
-                         ("left_out", dict), ("compactor", dict)])
+                         ("compactor", dict)])
 
 
 class Recording(unittest.TestCase):
