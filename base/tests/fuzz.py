@@ -25,6 +25,7 @@ from unittest import mock
 
 from base.command import dump, make_parser, run_command, status_of
 from base.tests.fuzz_samples import SAMPLES, TARGETS
+from base.tests.made import places
 
 ROOT = Path(__file__).parents[2]
 LIMIT_S = 120  # for one mutant: generous, since a busy machine is slow and a hang never ends
@@ -67,14 +68,6 @@ JUNK = [
     b'{"a": 1, "a": 2}',
     b"\xf0\x9f\x98",
 ]
-
-
-def places(value, path=()):
-    """Every path into a JSON value: places({"a": [5]}) -> ("a",), ("a", 0)."""
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, inner in items:
-        yield (*path, key)
-        yield from places(inner, (*path, key))
 
 
 def changed_value(value, chance):

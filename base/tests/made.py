@@ -9,7 +9,7 @@ ODD = [None, 0, True, "", [], {}, "x", [1], {"a": 1}, 1.5, "\ud800", " ", [{"typ
 
 
 def places(value, path=()):
-    """Every path into a JSON value."""
+    """Every path into a JSON value: places({"a": [5]}) -> ("a",), ("a", 0)."""
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, inner in items:
         yield (*path, key)

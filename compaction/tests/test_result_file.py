@@ -107,8 +107,7 @@ class Checking(unittest.TestCase):
                 else:
                     self.assertIn(
                         (field, type(value)),
-                        [("keep_share", type(None)), ("keep_share", int), ("judge", type(None)), ("counter", dict),
-                         ("compactor", dict)])
+                        [("keep_share", type(None)), ("keep_share", int), ("judge", type(None)), ("counter", dict)])
 
 
 class Recording(unittest.TestCase):
