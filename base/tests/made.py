@@ -1,11 +1,50 @@
-"""JSON values with something broken in them, for tests of readers; tests that need the pinned tokenizer."""
+"""Running a command in this process, folders with files in them, JSON values with something broken in them."""
 
+import contextlib
 import copy
+import io
+import json
+import tempfile
 import unittest
+from pathlib import Path
+from unittest import mock
 
-from base.command import InputError
+from base.command import InputError, status_of
 
 ODD = [None, 0, True, "", [], {}, "x", [1], {"a": 1}, 1.5, "\ud800", " ", [{"type": "text", "text": "q"}]]
+
+
+def run(main, *arguments, stdin=""):
+    """(exit status, standard output, standard error) of a command's `main` in this process."""
+    with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
+        with mock.patch("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin.encode("utf-8")), encoding="utf-8")):
+            status = status_of(main, list(map(str, arguments)))
+    return status, out.getvalue(), err.getvalue()
+
+
+class Files(unittest.TestCase):
+    """A test with a folder of its own, `self.folder`, which goes with it."""
+
+    def setUp(self):
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+
+    def write(self, name, content):
+        """The path of a new file: bytes as they are, a text as UTF-8, a list for NAME.jsonl by lines, else as JSON."""
+        if name.endswith(".jsonl") and isinstance(content, list):
+            content = "".join(json.dumps(line) + "\n" for line in content)
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        text = content if isinstance(content, (bytes, str)) else json.dumps(content)
+        path.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass"))
+        return path
+
+    def refused(self, pattern, main, *arguments, status=2):
+        """The command ends so with one line that the pattern finds, and prints and writes nothing else."""
+        before = {path: path.read_bytes() for path in self.folder.rglob("*") if path.is_file()}
+        ended, out, err = run(main, *arguments)
+        self.assertEqual((ended, out, err.count("\n")), (status, "", 1), err)
+        self.assertRegex(err, pattern)
+        self.assertEqual(before, {path: path.read_bytes() for path in self.folder.rglob("*") if path.is_file()})
 
 
 def places(value, path=()):
