@@ -8,79 +8,164 @@ compaction near. A sample of twenty conversations, the strongest evidence first,
 error. Does not measure how well a summary reads, or say that a compaction caused what followed it.
 """
 
+import hashlib
+import heapq
 import sys
+from collections import Counter
 from functools import partial
 
 from base.command import InputError, dump, make_parser, progress, read_json, run_command
 from base.shapes import misfit
+from base.shown import columns, one_line
+from base.stats import sign_test
 from compaction.sessions.log import each_conversation, read_log
 from compaction.signals.calls import Calls
 from compaction.signals.restatements import Said
-from compaction.signals.totals import Totals, shown
 
 LABEL = {"conversation_id": str, "turn": int, "label": str}
+# How strong a conversation's evidence is: the sum of its hits' and restatements' weights.
+STRENGTH = {"idle": 3, "result changed": 1, "result unknown": 1, "restates": 2, "restates near": 4}  # others: 0
+SAMPLE = 20
+SIDES = ("after", "control")  # calls after a compaction, calls with none near
 
 
 class Conversation:
-    """Watches one conversation: its calls, its user's messages, its compactions, and what is evidence."""
+    """Watches one conversation: its calls and compactions, its user's messages, and what is evidence."""
 
     def __init__(self, turns, name):
-        self.name, self.turns = name, turns
-        self.calls, self.said = Calls(turns), Said()
-        self.last, self.turn_of_compaction, self.opaque, self.copied = None, None, 0, 0
+        self.name, self.calls, self.said, self.last = name, Calls(turns), Said(), None
         self.verdicts = []  # of every user message that is like an earlier one
 
     def take(self, event):
-        kind = event["kind"]
+        kind, turn = event["kind"], event["turn"]
         if kind in ("tool_call", "tool_result", "compaction"):
             getattr(self.calls, kind)(event)
-        if kind == "compaction":
-            self.turn_of_compaction = event["turn"]
-            self.copied += bool(event.get("copied"))  # counted in the conversation that it was copied from
-            self.opaque += bool(event.get("opaque")) and not event.get("copied")
         elif kind == "user":
-            self.user(event)
+            near = self.calls.near(turn)
+            replied = self.last == "compaction" or self.last not in (None, "user") and not event.get("interrupted")
+            verdict = self.said.take(event["content"], turn, event.get("origin"), replied, near)
+            if verdict is not None and not event.get("copied"):
+                after = self.calls.turns_after(turn)
+                self.verdicts.append({"turn": turn, **verdict, "turns_after_compaction": after, "near": near})
         self.last = kind
 
-    def user(self, event):
-        after = None if self.turn_of_compaction is None else event["turn"] - self.turn_of_compaction
-        near = after is not None and after <= self.turns
-        replied = self.last == "compaction" or self.last not in (None, "user") and not event.get("interrupted")
-        verdict = self.said.take(event["content"], event["turn"], event.get("origin"), replied, near)
-        if verdict is not None and not event.get("copied"):
-            self.verdicts.append({"turn": event["turn"], **verdict, "turns_after_compaction": after, "near": near})
+
+def find_signals(events, path, turns=5, open_at_once=1, labels=None, seed=0):
+    """The report of a log's events; labels: as read_labels gives them."""
+    counts, sessions, names = Counter(), Counter(up=0, down=0, equal=0), set()
+    sums = {side: Counter(repeats=0, calls=0) for side in SIDES}
+    best, flagged, told = [], [], []  # told: the verdicts of all user messages
+    for ended in each_conversation(events, partial(Conversation, turns), open_at_once, counts):
+        hits, compactions, shares = ended.calls.end(), ended.calls.compactions, ended.calls.shares()
+        own = [made for made in compactions if not made["copied"]]  # those count where they come from
+        counts["compactions"] += len(own)
+        counts["opaque compactions"] += sum(bool(made["opaque"]) for made in own)
+        if compactions:  # the control is of the same sessions
+            after, control = shares.values()
+            sums["after"].update(after)
+            sums["control"].update(control)
+            if after["calls"] and control["calls"]:
+                more = after["repeats"] * control["calls"] - control["repeats"] * after["calls"]
+                sessions["up" if more > 0 else "down" if more < 0 else "equal"] += 1
+        names.update({ended.name} & {name for name, _ in labels or ()})
+        told += [{"conversation_id": ended.name, **verdict} for verdict in ended.verdicts]
+        restated = [verdict for verdict in ended.verdicts if verdict["kind"] == "restates"]
+        kinds = [hit["kind"] for hit in hits] + ["restates" + " near" * verdict["near"] for verdict in restated]
+        row = {"conversation_id": ended.name, "compactions": len(compactions), "hits": hits, "restatements": restated,
+               "strength": sum(STRENGTH.get(kind, 0) for kind in kinds)}
+        flagged += [row] if hits or restated else []
+        tie = hashlib.blake2b(f"{seed}\0{ended.name}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        best = heapq.nlargest(SAMPLE, [*best, (row["strength"], tie, row)], key=lambda entry: entry[:2])
+    if not counts["events"]:
+        raise InputError(f"{path}: no event in it; import sessions first: python -m compaction.sessions")
+    counts["flagged conversations"] = len(flagged)
+    kinds = Counter(hit["kind"] for row in flagged for hit in row["hits"])
+    messages = Counter(verdict["kind"] for verdict in told)
+    messages["restates near a compaction"] = sum(said["near"] for row in flagged for said in row["restatements"])
+    repeats = with_shares({"window_user_turns": turns, "hits": kinds.total(), "kinds": dict(sorted(kinds.items())),
+                           **sums, "sessions": sessions, "sign_test_p": sign_test(sessions["up"], sessions["down"])})
+    rows = [row for *_, row in sorted(best, key=lambda entry: (-entry[0], entry[1]))]
+    return {"log": dict(sorted(counts.items())), "repeats": {**repeats, "says": says(repeats)},
+            "user_messages": dict(sorted(messages.items())),
+            "labels": label_report(labels, told, names) if labels else None,
+            "sample": {"seed": seed, "conversations": [{"rank": n, **row} for n, row in enumerate(rows, 1)]},
+            "to_look_at": [verdict for verdict in told if verdict["kind"] == "to look at"], "flagged": flagged}
+
+
+def label_report(labels, told, names):
+    """Precision and recall of `restates` over labels; one of a conversation that is not in the log is no miss."""
+    met = {(verdict["conversation_id"], verdict["turn"]): verdict["kind"] for verdict in told}
+    here = {place: label for place, label in labels.items() if place[0] in names}
+    pairs = Counter((label, met.get(place, "none")) for place, label in here.items())
+    wrong = [{"conversation_id": name, "turn": turn, "label": label} for (name, turn), label in here.items()
+             if label not in ("restates", "unclear") and met.get((name, turn)) == "restates"]
+    right, there = pairs["restates", "restates"], list(here.values()).count("restates")
+    return {"labelled": len(here), "conversations_not_in_the_log": sorted({name for name, _ in labels} - names),
+            "restates": there, "found": right, "false_alarms": len(wrong),
+            "precision": right / (right + len(wrong)) if right or wrong else None,
+            "recall": right / there if there else None,
+            "table": [{"label": label, "told": kind, "messages": n} for (label, kind), n in sorted(pairs.items())],
+            "wrongly_taken": wrong, "restatements_without_a_label": sum(
+                kind == "restates" for place, kind in met.items() if place not in labels)}
+
+
+def with_shares(repeats):
+    """`repeats` with the share of either side; None without calls on both: a rate without its control says nothing."""
+    both = all(repeats[side]["calls"] for side in SIDES)
+    return repeats | {side: {**counts, "share": counts["repeats"] / counts["calls"] if both else None}
+                      for side in SIDES for counts in [repeats[side]]}
+
+
+def says(repeats):
+    """One line: whether calls repeat more after a compaction than elsewhere, beyond chance by conversation."""
+    after, control, sessions, p = (repeats[field] for field in (*SIDES, "sessions", "sign_test_p"))
+    line = (f"{after['repeats']} of {after['calls']} calls within {repeats['window_user_turns']} turns after a "
+            "compaction repeat an earlier one")
+    if after["share"] is None:
+        return line + "; without calls far from one in the same conversations nothing can be compared"
+    return (f"{line} ({after['share']:.1%}), {control['repeats']} of {control['calls']} elsewhere "
+            f"({control['share']:.1%}); by conversation {sessions['up']} up, {sessions['down']} down, "
+            f"{sessions['equal']} equal: the difference is {'more' if p < 0.05 else 'no more'} than chance (sign test, "
+            f"p = {p:.2g})")
+
+
+def lines_of(report):
+    """The report's lines for a person: the sample as a table, best first, what is to look at, and the one line."""
+    rows = [["", "conversation", "strength", "calls again", "restated", "evidence"]]
+    for row in report["sample"]["conversations"]:
+        kinds = Counter(hit["kind"] for hit in row["hits"])
+        evidence = [f"turn {said['turn']} <- {said['earlier']}: {said['said']}" for said in row["restatements"]]
+        evidence += [f"turn {hit['turn']}: {hit['name']} {hit['arguments']}" for hit in row["hits"]
+                     if hit["kind"] == "idle"]
+        calls = ", ".join(f"{n} {kind}" for kind, n in sorted(kinds.items()))
+        rows.append([row["rank"], one_line(row["conversation_id"], 32), row["strength"], calls or "-",
+                     len(row["restatements"]) or "-", one_line([*evidence, "-"][0], 60)])
+    told, labels = Counter(report["user_messages"]), report["labels"]
+    lines = [*columns(rows, right=(0, 2, 4)), "", report["repeats"]["says"],
+             f"{told['restates']} messages restate an order ({told['restates near a compaction']} near a compaction); "
+             f"{told['to look at']} are to look at and not counted"]
+    if labels:
+        lines.append(f"labels: {labels['found']} of {labels['restates']} restatements found, "
+                     f"{labels['false_alarms']} false alarms")
+    if labels and (absent := ", ".join(labels["conversations_not_in_the_log"])):
+        lines.append(f"labelled conversations that are not in the log, not counted: {one_line(absent, 200)}")
+    return lines
 
 
 def read_labels(path):
     """{(conversation id, turn): label} of a file {"messages": [{"conversation_id", "turn", "label"}]}."""
     value = read_json(path)
-    messages = value.get("messages") if isinstance(value, dict) else value
-    problem = misfit(messages, [LABEL], "messages") or (None if messages else "no message in it")
+    problem = misfit(value, {"messages": [LABEL]}, "it") or (None if value["messages"] else "no message in it")
     if problem:
         raise InputError(f'{path}: {problem}; give {{"messages": [{{"conversation_id", "turn", "label"}}]}}')
-    return {(message["conversation_id"], message["turn"]): message["label"] for message in messages}
-
-
-def find_signals(events, path, turns=5, open_at_once=1, labels=None, seed=0):
-    """The report of a log's events."""
-    totals = Totals(turns, labels or {}, seed)
-    for ended in each_conversation(events, partial(Conversation, turns), open_at_once, totals.counts):
-        totals.counts["compactions"] += len(ended.calls.compactions) - ended.copied
-        totals.counts["opaque compactions"] += ended.opaque
-        hits = ended.calls.end()
-        totals.take(ended.name, len(ended.calls.compactions), ended.calls.shares(), hits, ended.verdicts)
-    if not totals.counts["events"]:
-        raise InputError(f"{path}: no event in it; import sessions first: python -m compaction.sessions")
-    return totals.report()
+    return {(message["conversation_id"], message["turn"]): message["label"] for message in value["messages"]}
 
 
 def main(argv=None):
     parser = make_parser(__doc__)
     parser.add_argument("log", help="event log (JSON lines), conversations one after the other")
-    parser.add_argument(
-        "--open", type=int, default=1, metavar="N", help="conversations kept open at once, where they are mixed")
-    parser.add_argument(
-        "--turns", type=int, default=5, help="window after a compaction in user turns (default %(default)s)")
+    parser.add_argument("--open", type=int, default=1, metavar="N", help="conversations kept open where they are mixed")
+    parser.add_argument("--turns", type=int, default=5, help="user turns after a compaction (default %(default)s)")
     parser.add_argument("--labels", metavar="FILE", help="labelled user messages: report precision and recall")
     parser.add_argument("--seed", type=int, default=0, help="decides ties in the sample")
     args = parser.parse_args(argv)
@@ -90,12 +175,10 @@ def main(argv=None):
     events = read_log(args.log, partial(progress, desc="signals", unit=" events"))
     report = find_signals(events, args.log, args.turns, args.open, labels, args.seed)
     sys.stdout.write(dump(report))
-    print("\n".join(shown(report)), file=sys.stderr)
-    late = report["log"].get("events of conversations closed before", 0)
-    if late:
+    print("\n".join(lines_of(report)), file=sys.stderr)
+    if late := report["log"].get("events of conversations closed before"):
         print(f"{args.log}: {late} events belong to conversations that were closed before them and were not read; "
               "the log is mixed: give --open N", file=sys.stderr)
-    return 0
 
 
 if __name__ == "__main__":

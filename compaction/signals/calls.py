@@ -1,7 +1,7 @@
 """Tool calls that are made again after a compaction, each with its evidence and kind, and the same count elsewhere.
 
 Arguments are compared as JSON values: the order of keys and 1 or 1.0 make no difference, "1", 1 and true do. Kept of a
-call: a digest, where it stood, a digest of its result.
+call: a digest, where it stood, a digest of its result. A call that no pattern knows is taken to read.
 
 repeat   a call that equals an earlier one of its conversation
 hit      a repeat within the window after a compaction
@@ -12,9 +12,10 @@ control  calls at turns with no compaction within the window's length before or 
 import hashlib
 import json
 import re
+from collections import Counter
+from contextlib import suppress
 
 from base.shown import one_line
-from compaction.signals.kinds import command_of, is_poll, is_write, same_file, targets
 
 SHOWN = 160  # characters of a call's arguments in its evidence
 # What a result tells of the moment and not of the answer, with what stays: equal answers must be found equal. Each
@@ -25,26 +26,82 @@ MOMENT = [(re.compile(pattern, re.MULTILINE), stays) for pattern, stays in (
     (r"^\[?\d{4}-\d\d-\d\d[T ][\d:.,]+Z?\]?\s*$\n?", ""), (r"\"duration_seconds\":\s*[\d.]+,?", ""),
     (r"in (?<=\bin )[\d.]+ ?m?s\b", ""), (r"\([\d.]+ ?m?s\)|\(cached\)", ""))]
 ENCODE = json.JSONEncoder(sort_keys=True, ensure_ascii=True, separators=(",", ":")).encode
-NUMBER = lambda text: int(float(text)) if float(text).is_integer() else float(text)  # noqa: E731
 FLOAT = re.compile(r"\.0|e\+")  # stands in the text of every whole float
+WRITER = re.compile(r"^(?!todo|task|memory).*(?:write|edit|patch|replace|insert|create|delete|move|rename)|^sql$|"
+                    r"^applypatch$")
+# What an editor tool is told to do, under the name that other tools have for a shell command.
+READING = ("view", "read", "open", "undo_edit_preview")
+EDITING = ("create", "str_replace", "insert", "undo_edit", "edit", "write", "append", "delete", "rename")
+POLL = re.compile(r"wait|sleep|status|^bashoutput$|^killshell$|^todoread$|^task(?:get|list|output)$|"
+                  r"^(?:list|read|get)_(?:agents?|bash|shells?|output)$")
+POLLED = re.compile(r"(?:session|task|bash|shell|process|agent|job|run|build|terminal|command|exec)_?-?ids?$|^(?:pid|"
+                    r"targets)$")
+WAIT = re.compile(r"wait|timeout|yield|block|interval|poll|max_output|filter|tail|limit|offset|lines")
+POLL_COMMAND = re.compile(
+    r"(?:^|(?:[;&(\n]|\|\|)\s*)(?:[A-Z_]+=\S+\s+)*(?:sudo\s+)?(?:git\s+(?:-C\s+\S+\s+|--no-pager\s+)*(?:status|log|"
+    r"diff|branch|rev-parse|stash\s+list|remote|fetch)\b|(?:sleep|ps|pgrep|jobs|top|date|uptime|pwd|tail|lsof|watch|"
+    r"curl|ping|squeue|nvidia-smi)\b|gh\s+(?:run|pr|api|workflow)\b|docker\s+(?:ps|logs|inspect)\b|nc\s+-z\b|"
+    r"kubectl\s+(?:get|describe|logs|rollout)\b|systemctl\s+status\b)")
+WRITE_COMMAND = re.compile(
+    r"(?:^|[\s;&|(])(?:sed\s+(?:-\w+\s+)*-i|perl\s+-\w*i|(?:tee|mv|cp|rm|mkdir|touch|ln|chmod|patch|apply_patch|"
+    r"truncate|dd|unzip|install|rsync|black)\b|tar\s+-?\w*x|git\s+(?:-C\s+\S+\s+)*(?:checkout|switch|reset|"
+    r"stash(?!\s+list)|merge|rebase|pull|apply|am|commit|restore|cherry-pick|revert|add|rm|mv|clean)\b|(?:npm|pnpm|"
+    r"yarn|pip3?|cargo|go|brew|apt(?:-get)?|uv|poetry)\s+(?:install|add|remove|update|ci|get|fmt|mod|generate|i)\b|"
+    r"prettier\s.*--write|gofmt\s+(?:-\w+\s+)*-\w*w|ruff\s+format)|(?<![0-9&<=>-])>>?\s*(?!/dev/null|&)[\w./~$\"'{-]|"
+    r"\*\*\* Begin Patch")
+PATH_WORD = re.compile(r"[\w.~-]*/[\w./~-]*\w|[\w~-][\w.~-]*\.\w+|(?:(?<=>)|(?<=>\s))[\w.-]+")
+COMMAND_READ = 2000  # characters of a command that are searched for files; more is what it writes into them
+PATCHED = re.compile(r"^(?:\*\*\* (?:Add|Update|Delete) File: |\*\*\* Move to: |\+\+\+ b/|--- a/)(.+)$", re.MULTILINE)
+PATH_KEYS = ("file_path", "path", "notebook_path", "filename", "file", "target_file", "relative_path", "paths", "files",
+             "absolute_path")
+COMMAND_KEYS = ("command", "cmd", "commands", "script", "code", "input")
 
 
-def canonical(value):
-    """One text for equal JSON values: keys in order, a whole number without its point, nothing else made equal.
+def command_of(arguments):
+    """The shell command or program that a call runs, "" when it runs none."""
+    if isinstance(arguments, str):
+        return arguments
+    if not isinstance(arguments, dict) or arguments.get("command") in READING + EDITING:
+        return ""
+    values = (" ".join(value) if isinstance(value, list) and value and all(isinstance(word, str) for word in value)
+              else value for value in map(arguments.get, COMMAND_KEYS))
+    return next((value for value in values if isinstance(value, str)), "")
 
-    None for a value that is nested too deep to write: such a call is like no other.
-    canonical({"b": 1.0, "a": [2]}) -> '{"a":[2],"b":1}'
+
+def targets(arguments, in_command=False):
+    """The files that a call names in its path arguments or a patch, and every word of its command that may be one."""
+    given = arguments if isinstance(arguments, dict) else {"patch": arguments}
+    values = [item for value in map(given.get, PATH_KEYS) for item in (value if isinstance(value, list) else [value])]
+    paths = [item.get("path") if isinstance(item, dict) else item for item in values]
+    patches = [given[key] for key in ("patch", "input", "diff") if isinstance(given.get(key), str)]
+    return ([path for path in paths if isinstance(path, str) and path]
+            + [path.strip() for patch in patches for path in PATCHED.findall(patch)]
+            + (PATH_WORD.findall(command_of(arguments)[:COMMAND_READ]) if in_command else []))
+
+
+def is_write(name, arguments):
+    """Whether a call may change files: an editing tool, a patch, or a command with a word or sign that writes."""
+    told = arguments.get("command") if isinstance(arguments, dict) else None
+    editing = told in EDITING and targets(arguments) or WRITER.search(str(name).lower().rsplit(".", 1)[-1])
+    return told not in READING and bool(editing or WRITE_COMMAND.search(command_of(arguments)))
+
+
+def is_poll(name, arguments):
+    """Whether a call asks how something stands, which it may do again and again: a wait, a status, a log's end.
+
+    Known by name, by command, or by shape: arguments that say nothing but which session or task, and how long to wait.
     """
-    try:
-        if isinstance(value, str) and value[:1] in ("{", "["):  # arguments that a tool recorded as JSON inside a string
-            value = json.loads(value)
-    except (ValueError, RecursionError):
-        pass
-    try:
-        text = ENCODE(value)
-        return ENCODE(json.loads(text, parse_float=NUMBER)) if FLOAT.search(text) else text
-    except RecursionError:
-        return None
+    if POLL.search(str(name).lower().rsplit(".", 1)[-1]) or POLL_COMMAND.search(command_of(arguments)):
+        return True
+    given = arguments.items() if isinstance(arguments, dict) else ()
+    told = {key.lower() for key, value in given if value not in ("", None)}
+    return any(map(POLLED.search, told)) and all(POLLED.search(key) or WAIT.search(key) for key in told)
+
+
+def same_file(shorter, longer):
+    """Whether two paths can be one file: equal, one the end of the other (absolute and relative), or a folder of it."""
+    shorter, longer = sorted((path.removeprefix("./").rstrip("/") for path in (shorter, longer)), key=len)
+    return shorter == longer or longer.endswith("/" + shorter) or longer.startswith(shorter + "/")
 
 
 def digest(text):
@@ -52,9 +109,19 @@ def digest(text):
 
 
 def call_digest(name, arguments):
-    """Twelve bytes that are equal for calls of one tool with equal arguments; None for arguments nested too deep."""
-    text = canonical(arguments)
-    return text and digest(f"{name}\0{text}")
+    """Twelve bytes, equal for calls of one tool with equal arguments: those of `f` for {"a": 1.0} and '{"a": 1}'.
+
+    Keys in order, a whole number without its point, nothing else made equal; None for what nests too deep to write.
+    """
+    with suppress(ValueError, RecursionError):
+        if isinstance(arguments, str) and arguments[:1] in ("{", "["):  # recorded by the tool as JSON inside a string
+            arguments = json.loads(arguments)
+    with suppress(RecursionError):
+        text = ENCODE(arguments)
+        if FLOAT.search(text):
+            text = ENCODE(json.loads(text, parse_float=lambda number: (
+                int(float(number)) if float(number).is_integer() else float(number))))
+        return digest(f"{name}\0{text}")
 
 
 def result_digest(content):
@@ -69,64 +136,62 @@ class Calls:
 
     def __init__(self, turns):
         self.turns = turns
-        self.counts = {}  # (user turn, compactions before): [repeats, calls]
+        self.counts = {}  # (user turn, whether a compaction lies within the window before it): Counter
         self.known = {}  # digest: {"first", "last": numbers of equal calls, "at": place of the last, "result", "habit"}
         self.written, self.written_anything = {}, -1  # path: number of the last call that wrote it
         self.number = 0
         self.open = {}  # call_id: (digest, hit or None, number) of a call whose result has not come
         self.hits = []
-        self.compactions = []  # turn, reply and number of calls before each
+        self.compactions = []  # {"turn", "copied", "opaque", "calls": number of calls before}
 
     def compaction(self, event):
-        self.compactions.append({"turn": event["turn"], "reply": event["reply"], "calls": self.number})
+        made = {field: event.get(field) for field in ("turn", "copied", "opaque")}
+        self.compactions.append(made | {"calls": self.number})
+
+    def turns_after(self, turn):
+        """User turns since the last compaction, None before the first."""
+        return turn - self.compactions[-1]["turn"] if self.compactions else None
 
     def near(self, turn):
         """Whether a compaction lies at most `turns` user turns before the end of what was read so far."""
-        return bool(self.compactions) and turn - self.compactions[-1]["turn"] <= self.turns
+        return bool(self.compactions) and self.turns_after(turn) <= self.turns
 
     def shares(self):
-        """{"after", "control": [repeats, calls]} of the conversation."""
-        shares, at = {"after": [0, 0], "control": [0, 0]}, [compaction["turn"] for compaction in self.compactions]
-        begin = min(self.counts, default=(0,))[0] + self.turns
-        for (turn, before), counts in self.counts.items():
-            near = before and turn - at[before - 1] <= self.turns
-            far = turn >= begin and all(abs(turn - place) > self.turns for place in at)
-            if near or far:
-                kind = "after" if near else "control"
-                shares[kind] = [a + b for a, b in zip(shares[kind], counts)]
+        """{"after", "control": Counter of "repeats" and "calls"} of the conversation."""
+        shares, begin = {"after": Counter(), "control": Counter()}, min(self.counts, default=(0,))[0] + self.turns
+        for (turn, near), counts in self.counts.items():
+            if near or turn >= begin and all(abs(turn - made["turn"]) > self.turns for made in self.compactions):
+                shares["after" if near else "control"].update(counts)
         return shares
 
     def tool_call(self, event):
-        name, arguments = event.get("name"), event.get("arguments")
+        name, arguments, turn = event.get("name"), event.get("arguments"), event["turn"]
         key = call_digest(name, arguments) or f"too deep {self.number}"
-        before, hit = self.known.get(key), None
+        before, hit = self.known.get(key, {}), None
         if not event.get("copied"):  # it is counted in the conversation that it was copied from
-            counts = self.counts.setdefault((event["turn"], len(self.compactions)), [0, 0])
-            counts[:] = counts[0] + (before is not None), counts[1] + 1
-            hit = self.hit(event, before) if before and self.near(event["turn"]) else None
+            near = self.near(turn)
+            self.counts.setdefault((turn, near), Counter()).update(repeats=bool(before), calls=1)
+            hit = self.hit(event, before) if before and near else None
         if is_write(name, arguments):
             self.written_anything = self.number
             self.written.update(dict.fromkeys(targets(arguments, in_command=True), self.number))
-        self.known[key] = {"first": before["first"] if before else self.number, "last": self.number, "result": None,
-                           "at": {"turn": event["turn"], "reply": event["reply"]},
-                           "before": before and before["result"], "habit": bool(before and before["habit"])}
+        self.known[key] = {"first": self.number, "habit": False, **before, "last": self.number, "result": None,
+                           "before": before.get("result"), "at": {"turn": turn, "reply": event["reply"]}}
         if event.get("call_id") is not None:
             self.open[event["call_id"]] = (key, hit, self.number)
         self.number += 1
 
     def hit(self, event, before):
-        arguments, since, compaction = event.get("arguments"), before["last"], self.compactions[-1]
-        files = targets(arguments)
-        wrote = self.written_anything > since  # a command reads what it likes
+        name, arguments, since = event.get("name"), event.get("arguments"), before["last"]
+        files, wrote = targets(arguments), self.written_anything > since  # a command reads what it likes
         if files and not command_of(arguments):
-            wrote = any(
-                at > since and any(same_file(path, file) for file in files) for path, at in self.written.items())
+            wrote = any(at > since and same_file(path, file) for path, at in self.written.items() for file in files)
         text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False, sort_keys=True)
-        hit = {"name": event.get("name"), "arguments": one_line(text, SHOWN), "turn": event["turn"],
-               "reply": event["reply"], "earlier": before["at"], "compaction": len(self.compactions),
-               "made_before_compaction": before["first"] < compaction["calls"],
-               "turns_after": event["turn"] - compaction["turn"], "result": "unknown", "target_written_between": wrote,
-               "poll": is_poll(event.get("name"), arguments) or before["habit"], "before": before["result"]}
+        hit = {"name": name, "arguments": one_line(text, SHOWN), "turn": event["turn"], "reply": event["reply"],
+               "earlier": before["at"], "compaction": len(self.compactions),
+               "made_before_compaction": before["first"] < self.compactions[-1]["calls"],
+               "turns_after": self.turns_after(event["turn"]), "result": "unknown", "target_written_between": wrote,
+               "poll": is_poll(name, arguments) or before["habit"], "before": before["result"]}
         self.hits.append(hit)
         return hit
 
@@ -143,15 +208,9 @@ class Calls:
             call["habit"] = call["habit"] or not self.near(event["turn"]) and call["before"] == result
 
     def end(self):
-        """The hits with their kind."""
-        return [{**{field: value for field, value in hit.items() if field != "before"}, "kind": kind_of(hit)}
-                for hit in self.hits]
-
-
-def kind_of(hit):
-    """`idle`: the result was known to be unchanged, nothing it reads was written in between, and it is no poll."""
-    if hit["poll"]:
-        return "poll"
-    if hit["target_written_between"]:
-        return "written between"
-    return {"unchanged": "idle", "changed": "result changed", "unknown": "result unknown"}[hit["result"]]
+        """The hits with their kind; `idle`: an unchanged result, nothing that it reads written between, no poll."""
+        for hit in self.hits:
+            hit.pop("before", None)
+            result = "idle" if hit["result"] == "unchanged" else f"result {hit['result']}"
+            hit["kind"] = "poll" if hit["poll"] else "written between" if hit["target_written_between"] else result
+        return self.hits

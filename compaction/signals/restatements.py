@@ -24,8 +24,8 @@ LONG = 200  # characters from which a cue counts for its own sentence only
 # share of the earlier one's weight).
 RESTATES = {"declares": [(0.15, 1, 0)], "complains": [(0.34, 2, 0), (0.9, 1, 0.4)], "reminds": [(0.5, 2, 0)],
             "hints": [(0.66, 3, 0.3), (0.9, 2, 0.4)], "rule": [(0.6, 3, 0.4)], "near": [(0.75, 3, 0.4)], None: []}
-LOOK_AT = {"declares": (0.1, 1, 0), "complains": (0.3, 1, 0), "reminds": (0.3, 1, 0), "hints": (0.5, 2, 0.3),
-           "rule": (0.5, 3, 0.3), "near": (0.6, 3, 0.3), None: (0.7, 4, 0.3)}
+LOOK_AT = {"declares": [(0.1, 1, 0)], "complains": [(0.3, 1, 0)], "reminds": [(0.3, 1, 0)], "hints": [(0.5, 2, 0.3)],
+           "rule": [(0.5, 3, 0.3)], "near": [(0.6, 3, 0.3)], None: [(0.7, 4, 0.3)]}
 STRONG = ("declares", "complains", "reminds")
 PLAIN_STEMS = frozenset(map(stem, PLAIN))
 NAME = re.compile(r"[\w.$/-]*(?:[a-z][A-Z]|\d|_|/|\.\w)[\w$/-]*(?:\.[\w$-]+)*")
@@ -50,9 +50,9 @@ class Said:
         message = {"turn": turn, "text": written, "pasted": pasted, "stems": set(stems(text[:READ])),
                    "sentences": [part for part in parts if part["letters"]],
                    "cue": cue(written) if len(written) < LONG else None}
-        verdict = None
-        if self.messages and origin != "agent" and not MACHINE.match(text) and (replied or not self.resent(message)):
-            verdict = self.judge(message, near)
+        judged = self.messages and origin != "agent" and not MACHINE.match(text) and (
+            replied or not self.resent(message))
+        verdict = self.judge(message, near) if judged else None
         self.messages.append(message)
         self.index.add(written)
         self.holders.update(set().union(*(part["letters"] for part in parts)))
@@ -65,59 +65,55 @@ class Said:
         return bool(mine) and (alike >= 0.6 or alike > 0.3 and (mine <= its or its <= mine))
 
     def judge(self, message, near):
-        scores = self.index.scores(message["text"])
-        message["candidates"] = sorted(scores, key=lambda number: (-scores[number], -number))[:CANDIDATES]
-        pairs = [pair for said in message["sentences"] for pair in self.pairs(said, message, near)]
+        pairs = list(self.pairs(message, near))
         if not pairs:
             return None
         sure, score, _, _, way, before, said, there = max(pairs, key=lambda pair: pair[:4])
-        if way not in STRONG:
-            again = overlap(message["stems"], before["stems"])
-            if message["pasted"] and before["pasted"] and again >= 0.5:
-                return None  # output that is alike
+        again = overlap(message["stems"], before["stems"])
+        if way not in STRONG and message["pasted"] and before["pasted"] and again >= 0.5:
+            return None  # output that is alike
+        if way not in (*STRONG, "hints"):
             more, less = said["letters"] - there["letters"], there["letters"] - said["letters"]
             other = said["names"] and there["names"] and not said["names"] & there["names"]
-            round_ = again >= 0.9 or overlap(said["letters"], there["letters"]) >= 0.5 and more and less
-            if way != "hints" and (other or round_ and not RULE.search(said["text"]) and not (again >= 0.9 and near)):
-                return None  # the same job anew
+            anew = not near if again >= 0.9 else overlap(said["letters"], there["letters"]) >= 0.5 and more and less
+            if other or anew and not RULE.search(said["text"]):
+                return None  # the same job for another object, or again
         return {"kind": "restates" if sure else "to look at", "earlier": before["turn"], "score": score,
                 "said": one_line(said["text"], SHOWN), "before": one_line(there["text"], SHOWN)}
 
-    def pairs(self, said, message, near):
+    def pairs(self, message, near):
         """(beyond RESTATES, share, stems, number of the earlier message, cue, that message, sentence, earlier sentence)
         of each pair beyond LOOK_AT."""
-        strong = next((one for one in (said["cue"], message["cue"]) if one in STRONG), None)
-        ways = [strong] if strong else [said["cue"], *["near"] * near, *["rule"] * bool(RULE.search(said["text"]))]
-        if LIFTS.search(said["text"]) and strong != "declares":
-            return
-        for number in message["candidates"]:
-            for there in self.messages[number]["sentences"]:
-                share, count, back = self.likeness(said, there) if there["orders"] else (0, 0, 0)
-                if strong and count and said["names"] & there["names"]:
-                    share, count = share + 0.5, count + 1  # "remember x.md": the name says what is meant
-                for way in ways if count else ():
-                    sure, look = ([share >= a and count >= b and back >= c for a, b, c in bars]
-                                  for bars in (RESTATES[way], [LOOK_AT[way]]))
-                    if any(sure + look):
-                        yield any(sure), round(min(1, share), 3), count, number, way, self.messages[number], said, there
+        scores = self.index.scores(message["text"])
+        candidates = sorted(scores, key=lambda number: (-scores[number], -number))[:CANDIDATES]
+        earlier = [(number, there) for number in candidates for there in self.messages[number]["sentences"]
+                   if there["orders"]]
+        for said in message["sentences"]:
+            strong = next((told for told in (said["cue"], message["cue"]) if told in STRONG), None)
+            ways = [strong] if strong else [said["cue"], *["near"] * near, *["rule"] * bool(RULE.search(said["text"]))]
+            lifted = strong != "declares" and LIFTS.search(said["text"])
+            for number, there in earlier:
+                common = said["letters"] & there["letters"]
+                if lifted or not common:
+                    continue
+                both, mine, its = map(self.weight, (common, said["letters"], there["letters"]))
+                named = bool(strong and said["names"] & there["names"])  # "remember x.md": the name says what is meant
+                share, count, back = both / mine + named / 2, len(common) + named, both / its
+                for way in ways:
+                    sure, look = (any(share >= a and count >= b and back >= c for a, b, c in bars[way])
+                                  for bars in (RESTATES, LOOK_AT))
+                    if sure or look:
+                        yield sure, round(min(1, share), 3), count, number, way, self.messages[number], said, there
 
-    def likeness(self, said, there):
-        """(share of the weight of `said` that is in common, stems in common, their share of `there`'s weight).
-
-        Stems that the person says often weigh less.
-        """
-        common = said["letters"] & there["letters"]
-        if not common:
-            return 0, 0, 0
-        both, mine, its = (fsum(1 / (1 + max(0, self.holders[one] - 3) / 6) for one in letters)  # whatever the order
-                           for letters in (common, said["letters"], there["letters"]))
-        return both / mine, len(common), both / its
+    def weight(self, letters):
+        """The weight of stems, those that the person says often less; the same whatever their order."""
+        return fsum(1 / (1 + max(0, self.holders[word] - 3) / 6) for word in letters)
 
 
 def described(text):
     """What is kept of a sentence. `letters`: its stems, letters of long ones in order: lsiten and listen are one."""
     names = {name.lower().rsplit("/", 1)[-1] for name in NAME.findall(text) if len(name) > 3}
-    letters = {"".join(sorted(one)) if len(one) > 4 else one for one in stems(text) if one not in PLAIN_STEMS}
+    letters = {"".join(sorted(word)) if len(word) > 4 else word for word in stems(text) if word not in PLAIN_STEMS}
     return {"text": text, "letters": letters, "names": names, "orders": orders(text), "cue": cue(text)}
 
 

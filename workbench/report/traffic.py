@@ -1,8 +1,7 @@
 """Turn what logs of one's own traffic gave into what the page and the Markdown summary show: surveys and signals."""
 
 from base.command import InputError
-from compaction.signals.totals import says
-from compaction.signals.totals import share as among
+from compaction.signals.__main__ import says, with_shares
 from workbench.report.chart import chart
 from workbench.report.view import fields, listed, section, share, table
 from workbench.survey import figures_of
@@ -37,9 +36,7 @@ def survey_section(name, report):
 
 def signals_section(name, report, most, only=()):
     """The section of compaction.signals: calls made again beside their control, and the conversations to read."""
-    repeats, counts = report["repeats"], {side: report["repeats"][side] for side in ("after", "control")}
-    repeats = repeats | {side: among(made["repeats"], made["calls"], min(other["calls"] for other in counts.values()))
-                         for side, made in counts.items()}
+    repeats = with_shares(report["repeats"])
     notes = [", ".join(f"{number} {what}" for what, number in report["log"].items()) + ".", says(repeats) + "."]
     kinds = [["calls made again after a compaction", kind, number] for kind, number in repeats["kinds"].items()]
     kinds += [["user messages", kind, number] for kind, number in report["user_messages"].items()]

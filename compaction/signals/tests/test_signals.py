@@ -14,9 +14,8 @@ from base.command import InputError
 from compaction.sessions.__main__ import main as import_main
 from compaction.sessions.log import read_events, read_log
 from compaction.sessions.tests.made import run
-from compaction.signals.__main__ import find_signals, main, read_labels
+from compaction.signals.__main__ import find_signals, lines_of, main, read_labels
 from compaction.signals.tests.made import RULE, conversation, lines
-from compaction.signals.totals import shown
 
 DATA = os.environ.get("LAB_DATA")
 
@@ -103,7 +102,7 @@ class Labels(unittest.TestCase):
     def test_a_label_of_a_conversation_that_is_not_in_the_log_is_told_and_no_miss(self):
         report, _ = signals(conversation("a"), labels={("a", 2): "restates", ("z", 2): "restates"})
         self.assertEqual((report["labels"]["recall"], report["labels"]["conversations_not_in_the_log"]), (1.0, ["z"]))
-        self.assertIn("not in the log, not counted: z", "\n".join(shown(report)))
+        self.assertIn("not in the log, not counted: z", "\n".join(lines_of(report)))
 
 
 class Sample(unittest.TestCase):
@@ -117,7 +116,7 @@ class Sample(unittest.TestCase):
 
     def test_the_sample_is_a_table_for_a_person_with_its_evidence(self):
         report, _ = signals(conversation("a") + conversation("b", again=False, restate=False))
-        table = shown(report)
+        table = lines_of(report)
         self.assertRegex(table[1], r"^1  a +7  1 idle +1  turn 2 <- 1: I said never push")
         self.assertRegex(table[2], r"^2  b +0  - +-  -$")
 
@@ -149,7 +148,7 @@ class Streams(unittest.TestCase):
         for number in (100, 400):
             log = [line for n in range(number) for line in lines(conversation(f"c{n:03}", False, False))]
             tracemalloc.start()
-            with mock.patch("compaction.signals.totals.SAMPLE", 2):  # full in both
+            with mock.patch("compaction.signals.__main__.SAMPLE", 2):  # full in both
                 find_signals(read_events(log, "log"), "log")
             peaks.append(tracemalloc.get_traced_memory()[1])
             tracemalloc.stop()
