@@ -3,13 +3,12 @@
 Run:  python -m compaction.replay --compactor notes --agent compaction.tests.doubles:shipped_forgetful_agent
       python -m compaction.replay --compactor notes --model model.local.json --window 32768 --keep replies.local.jsonl
 
-Both runs start from the same prefix, at the last compaction, with the same seed and temperature 0: the next user turns
-and then each item's probe. A conversation whose full history does not fit --window has no reference run: its recorded
-and accepted trace stands in, and passes every check.
-Does not show small differences: the exact McNemar test is over conversations; items are for finding what to read.
+Both runs start from the same prefix, at the last compaction. A conversation whose full history does not fit --window
+has no reference run: its recorded and accepted trace stands in, and passes every check. Does not show small
+differences: the exact McNemar test is over conversations; items are for finding what to read.
 
-pair     lost: the reference passes and the compacted run fails; gained: the other way about; a pair with an unknown
-         outcome is counted apart. A conversation passes when all its items do.
+pair  lost: the reference passes and the compacted run fails; gained: the other way about; unknown: one of the two is
+      not known. A conversation passes when all its items do.
 """
 
 import sys
@@ -32,6 +31,8 @@ from compaction.replay.agent import go_on, model_agent, recorded_run
 from compaction.result_file import fixtures_hash
 from strategies import available, turn_messages
 
+PASSED = (*RETAINED, "accepted")
+
 
 def replay(fixture, context, agent, judge, count, room, steps=1):
     """Both runs of one conversation from its last compaction: {"reference", "runs", "pairs", "calls_differ", ...}.
@@ -49,41 +50,39 @@ def replay(fixture, context, agent, judge, count, room, steps=1):
         compacted = {"calls": [], "answers": [], "checks": {item["id"]: "opaque" for item in items}, "probe_calls": {}}
     else:
         compacted = go_on(context["messages"], later, items, fixture, agent, judge)
-    differ = [reference[part] != compacted[part] for part in ("calls", "probe_calls")]
+    differ = [reference[part] != compacted[part] for part in ("calls", "probe_calls")[: 1 + fits]]
     return {"conversation_id": fixture["conversation_id"], "turn": turn,
             "reference": "run" if fits else "accepted trace", "failed": failed,
-            "outcome": pair(conversation_verdict(reference["checks"]), conversation_verdict(compacted["checks"])),
-            "pairs": {id_: pair(check, compacted["checks"][id_]) for id_, check in reference["checks"].items()},
-            "calls_differ": not failed and (differ[0] or fits and differ[1]),
-            "reference_run": reference, "compacted_run": compacted}
+            "outcome": pair(reference["checks"].values(), compacted["checks"].values()),
+            "pairs": {item: pair([verdict], [compacted["checks"][item]])
+                      for item, verdict in reference["checks"].items()},
+            "calls_differ": not failed and any(differ), "reference_run": reference, "compacted_run": compacted}
 
 
 def pair(reference, compacted):
-    """How two verdicts stand to each other: "lost", "gained", "same" or "unknown"."""
-    if {reference, compacted} & set(UNKNOWN):
-        return "unknown"
-    passed, still = (verdict in (*RETAINED, "accepted") for verdict in (reference, compacted))
-    return "same" if passed == still else "lost" if passed else "gained"
+    """How the verdicts of two runs stand to each other: "lost", "gained", "same" or "unknown"."""
+    before, after = passes(reference), passes(compacted)
+    return "unknown" if None in (before, after) else "same" if before == after else "lost" if before else "gained"
 
 
-def conversation_verdict(checks):
-    """A conversation's verdict: absent if any item failed, else unjudged if one or all are unknown, else verbatim."""
-    failed = any(verdict not in (*RETAINED, *UNKNOWN, "accepted") for verdict in checks.values())
-    return "absent" if failed else "unjudged" if not checks or set(checks.values()) & set(UNKNOWN) else "verbatim"
+def passes(verdicts):
+    """False where one verdict fails, else None where one or all are unknown, else True."""
+    if set(verdicts) - {*PASSED, *UNKNOWN}:
+        return False
+    return None if not verdicts or set(verdicts) & set(UNKNOWN) else True
 
 
 def summarize(rows):
     """{"references", "failed", "conversations", "items", "calls_differ", "to_read"} over all conversations."""
-    kinds = [row["reference"] for row in rows]
-    to_read = [{"conversation_id": row["conversation_id"], "outcome": row["outcome"],
-                **{kind: [item for item, way in row["pairs"].items() if way == kind] for kind in ("lost", "gained")}}
-               for row in rows]
+    kinds, discordant = [row["reference"] for row in rows], ("lost", "gained")
     return {"references": {"run": kinds.count("run"), "accepted_trace": kinds.count("accepted trace")},
             "failed": sum(row["failed"] for row in rows),
             "conversations": counted([row["outcome"] for row in rows]),
             "items": counted([outcome for row in rows for outcome in row["pairs"].values()]),
             "calls_differ": sum(row["calls_differ"] for row in rows),
-            "to_read": [row for row in to_read if row["lost"] or row["gained"] or row["outcome"] in ("lost", "gained")]}
+            "to_read": [{"conversation_id": row["conversation_id"], "outcome": row["outcome"],
+                         **{kind: [item for item, way in row["pairs"].items() if way == kind] for kind in discordant}}
+                        for row in rows if {row["outcome"], *row["pairs"].values()} & set(discordant)]}
 
 
 def counted(outcomes):
@@ -92,20 +91,18 @@ def counted(outcomes):
     return {"pairs": len(outcomes), **ways, "p": mcnemar(ways["lost"], ways["gained"])}
 
 
-def table(report):
+def result_text(report):
     """The result for a person."""
-    summary = report["summary"]
+    summary, references = report["summary"], report["summary"]["references"]
     lines = [f"{report['compactor']['name']}: {len(report['rows'])} conversations; references: "
-             f"{summary['references']['run']} run, {summary['references']['accepted_trace']} from the accepted trace"]
+             f"{references['run']} run, {references['accepted_trace']} from the accepted trace"]
     if summary["failed"]:
         lines.append(f"{summary['failed']} conversations did not fit the window after compaction: unknown, not run")
-    for name in ("conversations", "items"):
-        counts = summary[name]
-        lines.append(f"{name}: {counts['lost']} lost, {counts['gained']} gained of {counts['pairs']} pairs "
-                     f"({counts['unknown']} unknown), exact McNemar p = {counts['p']:.3g}")
-    if report["judge"]:
-        lines.append(f"judge: {judge_quality(report['judge']['card'])}")
-    lines.append(f"tool calls differ in {summary['calls_differ']} conversations")
+    lines += [f"{name}: {counts['lost']} lost, {counts['gained']} gained of {counts['pairs']} pairs "
+              f"({counts['unknown']} unknown), exact McNemar p = {counts['p']:.3g}"
+              for name in ("conversations", "items") for counts in [summary[name]]]
+    lines += [f"judge: {judge_quality(report['judge']['card'])}"] if report["judge"] else []
+    lines += [f"tool calls differ in {summary['calls_differ']} conversations"]
     return "\n".join(lines + [
         f"read {row['conversation_id']}: lost {', '.join(row['lost']) or 'none'}; gained "
         f"{', '.join(row['gained']) or 'none'}" for row in summary["to_read"]])
@@ -134,8 +131,7 @@ def main(argv=None):
     parser.add_argument("--window", type=int, metavar="TOKENS",
                         help="context limit of the reference (default: the budget's)")
     parser.add_argument("--steps", type=int, default=1, metavar="N", help="user turns to replay (default %(default)s)")
-    parser.add_argument("--keep", type=Path, metavar="FILE",
-                        help="keep each reply of --model as it comes; go on from it")
+    parser.add_argument("--keep", type=Path, metavar="FILE", help="keep each reply of --model; go on from it")
     add_budget(parser, BUDGET, KEEP_SHARE)
     add_judge(parser)
     add_tokenizer(parser)
@@ -152,16 +148,15 @@ def main(argv=None):
     compactor = find_compactor(args.compactor, args.model, args.tokenizer)
     function = compactor.pop("function")
     agent, identity = find_agent(args)
-    contexts = {fixture["conversation_id"]: grow(fixture, function, budget, counter.count, args.keep_share)
-                for fixture in fixtures}
-    refuse_too_few(fixtures, [context for made in contexts.values() for context in made], args.compactor)
-    rows = [replay(fixture, contexts[fixture["conversation_id"]][-1], agent, judge, counter.count, room, args.steps)
-            for fixture in progress(fixtures, desc="replay", unit="conversation")]
+    grown = [grow(fixture, function, budget, counter.count, args.keep_share) for fixture in fixtures]
+    refuse_too_few(fixtures, sum(grown, []), args.compactor)
+    rows = [replay(fixture, contexts[-1], agent, judge, counter.count, room, args.steps)
+            for fixture, contexts in zip(progress(fixtures, desc="replay", unit="conversation"), grown)]
     report = {"compactor": compactor, "agent": identity, "judge": judge.about() if judge else None, "budget": budget,
               "keep_share": args.keep_share, "window": window, "steps": args.steps, "counter": counter.profile(),
               "fixtures": {"conversations": len(fixtures), "sha256": fixtures_hash(fixtures)},
               "summary": summarize(rows), "rows": rows}
-    print(written_out(table(report)), file=sys.stderr)
+    print(written_out(result_text(report)), file=sys.stderr)
     sys.stdout.write(dump(report))
 
 

@@ -18,79 +18,72 @@ TYPES = {bool: "boolean", int: "integer", float: "number", str: "string", list: 
 
 def recorded_tools(history):
     """The registry of a conversation's tools: each gives what was recorded for equal arguments, else says so."""
-    results, calls = {}, {}
-    for turn in history:
-        asked = {}
-        for message in turn.get("messages", []):
-            for call in message.get("tool_calls", []):
-                asked[call["id"]] = call["function"]
-                calls.setdefault(call["function"]["name"], []).append(call["function"]["arguments"])
-            if message["role"] == "tool" and message["tool_call_id"] in asked:
-                function = asked[message["tool_call_id"]]
-                results[same(function["name"], function["arguments"])] = message["content"]
-    return {name: tool(name, arguments, results) for name, arguments in calls.items()}
+    results, recorded, asked = {}, {}, {}  # asked: the function of each call by its id
+    for message in (message for turn in history for message in turn.get("messages", ())):
+        for call in message.get("tool_calls", ()):
+            function = asked[call.get("id")] = call["function"]
+            recorded.setdefault(function["name"], []).append(function["arguments"])
+        if message["role"] == "tool":
+            function = asked[message.get("tool_call_id")]
+            results[call_key(function["name"], function["arguments"])] = message["content"]
+    return {name: recorded_tool(name, calls, results) for name, calls in recorded.items()}
 
 
-def tool(name, recorded, results):
+def recorded_tool(name, calls, results):
     """One tool: the arguments that every recorded call of it had, and their types in the last one."""
-    always = set.intersection(*map(set, recorded))
-    types = {key: type(value) for key, value in recorded[-1].items() if key in always and type(value) in TYPES}
+    always = set.intersection(*map(set, calls))
 
     def run(**arguments):
-        if (key := same(name, arguments)) not in results:
+        if (key := call_key(name, arguments)) not in results:
             raise LookupError("nothing was recorded for this call; go on without it")
         return results[key]
 
+    types = {key: type(value) for key, value in calls[-1].items() if key in always and type(value) in TYPES}
     return {"args": types, "run": run}
 
 
-def same(name, arguments):
+def call_key(name, arguments):
     """The key under which equal calls meet."""
     return name, json.dumps(arguments, sort_keys=True, ensure_ascii=False)
 
 
 def declarations(tools):
     """The registry as OpenAI tool declarations."""
-    declared = []
-    for name, tool in tools.items():
-        properties = {key: {"type": TYPES[kind]} for key, kind in tool["args"].items()}
-        parameters = {"type": "object", "properties": properties, "required": list(tool["args"])}
-        about = {"name": name, "description": f"The {name} tool of the recorded session.", "parameters": parameters}
-        declared.append({"type": "function", "function": about})
-    return declared
+    return [{"type": "function", "function": {
+                "name": name, "description": f"The {name} tool of the recorded session.", "parameters": {
+                    "type": "object", "properties": {key: {"type": TYPES[kind]} for key, kind in tool["args"].items()},
+                    "required": list(tool["args"])}}}
+            for name, tool in tools.items()]
 
 
 def go_on(messages, later, items, fixture, agent, judge):
-    """The run of an agent from `messages`: the user turns `later`, then each item's probe from the state after them."""
-    tools = recorded_tools(fixture["history"])
-    run = {"calls": [], "answers": [], "checks": {}, "probe_calls": {}}
+    """The run of an agent from `messages`, a user's last: the user turns `later`, then each item's probe."""
+    *messages, current = messages
+    tools, run = recorded_tools(fixture["history"]), {"calls": [], "answers": [], "checks": {}, "probe_calls": {}}
 
-    def loop(messages):
-        """What the agent did, and its calls: [name, arguments], in order, refused ones too."""
-        done = run_agent({"messages": messages, "tools": declarations(tools)}, agent, tools, STEPS)
-        return done, [[call["tool"], call["args"]] for call in done["transcript"]]
-
-    for number, user in enumerate([None, *later]):
-        messages = [*messages, *([{"role": "user", "content": user}] if number else [])]
-        done, calls = loop(messages)
-        messages += transcript_messages(done["transcript"], f"r{number}")
+    def say(user, prefix):
+        """(the messages, what the agent did appended; its answer or None; its calls, refused ones too)."""
+        said = [*messages, {"role": "user", "content": user}]
+        done = run_agent({"messages": said, "tools": declarations(tools)}, agent, tools, STEPS)
+        said = [*said, *transcript_messages(done["transcript"], prefix)]
         if done["answer"]:
-            messages.append({"role": "assistant", "content": done["answer"]})
+            said.append({"role": "assistant", "content": done["answer"]})
+        return said, done["answer"], [[call["tool"], call["args"]] for call in done["transcript"]]
+
+    for number, user in enumerate([current["content"], *later]):
+        messages, answer, calls = say(user, f"r{number}")
+        run["answers"].append(answer)
         run["calls"] += calls
-        run["answers"].append(done["answer"])
-    copies = getattr(agent, "extractive", False)  # it answers in the context's words or not at all
     for item in items:
-        done, run["probe_calls"][item["id"]] = loop([*messages, {"role": "user", "content": item["probe"]}])
-        run["checks"][item["id"]] = "unjudged"
-        if done["answer"] and done["answer"].strip():
-            said = {"messages": [{"role": "assistant", "content": done["answer"]}]}
-            checked = check(item, fixture["history"], said, extractive=copies, judge=judge)
-            run["checks"][item["id"]] = checked["verdict"]
+        (*_, last), answer, run["probe_calls"][item["id"]] = say(item["probe"], "p")
+        copies = getattr(agent, "extractive", False)  # it answers in the context's words or not at all
+        run["checks"][item["id"]] = "unjudged" if not (answer or "").strip() else check(
+            item, fixture["history"], {"messages": [last]}, extractive=copies, judge=judge)["verdict"]
     return run
 
 
 def transcript_messages(transcript, prefix):
-    """A transcript as tool calls and results; an observation without a tool name is told as the model's own message."""
+    """A transcript as tool calls and their results, as a template takes them whatever the model called."""
     messages = []
     for place, done in enumerate(transcript, 1):
         function = {"name": str(done["tool"]), "arguments": done["args"] if isinstance(done["args"], dict) else {}}
@@ -117,8 +110,8 @@ def model_agent(ask):
 def recorded_run(fixture, turn, steps, items):
     """The accepted trace in a run's form: what was recorded from `turn` on; every check counts as passed."""
     turns = fixture["history"][turn - 1 : turn - 1 + steps]
-    messages = [message for played in turns for message in turn_messages(played)]
-    calls = [call["function"] for message in messages for call in message.get("tool_calls", ())]
+    calls = [call["function"] for played in turns for message in turn_messages(played)
+             for call in message.get("tool_calls", ())]
     return {"calls": [[call["name"], call["arguments"]] for call in calls],
             "answers": [turn["assistant"] for turn in turns],
             "checks": {item["id"]: "accepted" for item in items}, "probe_calls": None}

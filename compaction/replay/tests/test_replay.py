@@ -11,7 +11,7 @@ from base.turns import message_texts
 from compaction.fixtures.form import SHIPPED, load_fixtures
 from compaction.fixtures.literals import stands
 from compaction.growth import grow
-from compaction.replay.__main__ import conversation_verdict, main, pair, replay, summarize
+from compaction.replay.__main__ import main, pair, replay, summarize
 from compaction.replay.agent import go_on, model_agent, recorded_tools
 from compaction.tests.doubles import count_words, forgetful_agent, prepared, small_fixture
 
@@ -85,13 +85,13 @@ class Pairs(unittest.TestCase):
         self.assertEqual((summary["failed"], summary["conversations"]["unknown"], summary["calls_differ"]), (1, 1, 0))
 
     def test_kinds_of_pairs(self):
-        self.assertEqual([pair(*one)
-                          for one in (("verbatim", "absent"), ("absent", "supported"), ("accepted", "contradicted"),
-                                      ("absent", "contradicted"), ("verbatim", "unjudged"))],
-                         ["lost", "gained", "lost", "same", "unknown"])
-        self.assertEqual(conversation_verdict({}), "unjudged")  # nothing was checked: no pass
-        self.assertEqual(conversation_verdict({"a": "verbatim", "b": "unjudged"}), "unjudged")
-        self.assertEqual(conversation_verdict({"a": "absent", "b": "unjudged"}), "absent")
+        for kind, reference, compacted in (
+            ("lost", ["verbatim"], ["absent"]), ("gained", ["absent"], ["supported"]),
+            ("lost", ["accepted"], ["contradicted"]), ("same", ["absent"], ["contradicted"]),
+            ("unknown", ["verbatim"], ["unjudged"]), ("unknown", ["absent"], ["opaque"]),
+            ("unknown", [], []),  # nothing was checked: no pass
+            ("unknown", ["verbatim"] * 2, ["verbatim", "unjudged"]), ("lost", ["verbatim"] * 2, ["unjudged", "absent"])):
+            self.assertEqual(pair(reference, compacted), kind, (reference, compacted))
 
 
 class Reference(unittest.TestCase):
