@@ -7,7 +7,7 @@ check  {"name", "group" (JUnit's classname), "state": "passed", "failed" or "err
 import os
 import re
 import sys
-from xml.sax.saxutils import escape, quoteattr
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from base.command import replace_file
 from base.shown import written_out
@@ -18,9 +18,9 @@ NO_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # w
 def tell_ci(suite, checks, path=None, environment=os.environ):
     """Write the checks as JUnit XML to `path`, if given, and annotate those not passed where GitHub Actions runs us."""
     if path is not None:
-        data = junit(suite, checks).encode("utf-8")
-        opening = data[: data.index(b" tests=")]  # of an earlier output of the same gate
-        replace_file(path, data, lambda other: other.read_bytes().startswith(opening))
+        text = junit(suite, checks)
+        opening = text.partition(" tests=")[0].encode()  # of an earlier output of the same gate
+        replace_file(path, text.encode(), lambda other: other.read_bytes().startswith(opening))
     if environment.get("GITHUB_ACTIONS") == "true":
         for line in annotations(checks):
             print(line, file=sys.stderr)  # the runner reads both streams; standard output is data
@@ -28,16 +28,15 @@ def tell_ci(suite, checks, path=None, environment=os.environ):
 
 def junit(suite, checks):
     """JUnit XML of one suite: a test case for each check, `failure` or `error` inside those that did not pass."""
-    failed, errors = (sum(check["state"] == state for check in checks) for state in ("failed", "error"))
-    lines = ['<?xml version="1.0" encoding="UTF-8"?>', f'<testsuite name={attribute(suite)} tests="{len(checks)}" '
-             f'failures="{failed}" errors="{errors}">']
+    failed, errors = (str(sum(check["state"] == state for check in checks)) for state in ("failed", "error"))
+    root = Element("testsuite", name=plain(suite), tests=str(len(checks)), failures=failed, errors=errors)
     for check in checks:
-        lines.append(f"  <testcase classname={attribute(check['group'])} name={attribute(check['name'])}>")
+        case = SubElement(root, "testcase", classname=plain(check["group"]), name=plain(check["name"]))
         if check["state"] != "passed":
-            tag, message = "failure" if check["state"] == "failed" else "error", plain(check["message"])
-            lines.append(f"    <{tag} message={attribute(message.partition(chr(10))[0])}>{escape(message)}</{tag}>")
-        lines.append("  </testcase>")
-    return "\n".join([*lines, "</testsuite>", ""])
+            message, tag = plain(check["message"]), "failure" if check["state"] == "failed" else "error"
+            SubElement(case, tag, message=message.partition("\n")[0]).text = message
+    indent(root)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(root, encoding="unicode")}\n'
 
 
 def annotations(checks):
@@ -48,8 +47,8 @@ def annotations(checks):
     level = {"failed": "error", "error": "warning"}
     for check in checks:
         if check["state"] in level:
-            title = command(f"{check['group']}: {check['name']}").replace(":", "%3A").replace(",", "%2C")
-            yield f"::{level[check['state']]} title={title}::{command(check['message'])}"
+            title = command_data(f"{check['group']}: {check['name']}").replace(":", "%3A").replace(",", "%2C")
+            yield f"::{level[check['state']]} title={title}::{command_data(check['message'])}"
 
 
 def plain(text):
@@ -57,10 +56,6 @@ def plain(text):
     return NO_XML.sub(lambda match: repr(match[0])[1:-1], written_out(text))
 
 
-def attribute(text):
-    return quoteattr(plain(text))
-
-
-def command(text):
-    """A text as the value of a workflow command, which ends with its line."""
-    return plain(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+def command_data(text):
+    """A text as a value in a workflow command, which ends with its line."""
+    return plain(text).replace("%", "%25").replace("\n", "%0A")

@@ -4,6 +4,7 @@ Exit status  0 done; 1 done, and the answer is no; 2 could not be done; 3 not co
 """
 
 import argparse
+import contextlib
 import filecmp
 import hashlib
 import io
@@ -11,12 +12,15 @@ import itertools
 import json
 import math
 import os
+import secrets
+import shutil
 import stat
 import sys
-import tempfile
 import traceback
 from collections import Counter
 from pathlib import Path
+
+from base.shown import one_line
 
 VERSION = "1.0"
 DEEPEST = 200  # levels of lists and objects in a file: far from where Python's own parser and writer give up
@@ -36,7 +40,7 @@ def parse_json(text, where):
     def pairs(items):
         value = dict(items)
         if len(value) != len(items):
-            twice = min((Counter(key for key, _ in items) - Counter(value.keys())).keys())
+            twice = min(key for key, times in Counter(key for key, _ in items).items() if times > 1)
             raise InputError(f"{where}: the key {twice!r} stands twice in one object; remove one of the two")
         return value
 
@@ -80,21 +84,16 @@ def read_bytes(path):
 
 
 def as_text(data, path):
-    """The text that some bytes of a file are, a byte order mark taken off, or InputError."""
+    """The text of UTF-8 bytes, its line ends as they are, a byte order mark taken off, or InputError."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not UTF-8 at byte {error.start}; save it as UTF-8") from None
 
 
-def read_text(path):
-    """The UTF-8 text of a file with its line ends as they are, a byte order mark taken off, or InputError."""
-    return as_text(read_bytes(path), path)
-
-
 def read_json(path):
     """The JSON value in a file, or InputError for a file that is unreadable, not UTF-8 or not strict JSON."""
-    return parse_json(read_text(path), path)
+    return parse_json(as_text(read_bytes(path), path), path)
 
 
 def sha256(data):
@@ -123,27 +122,26 @@ def write_bytes(path, data, keep=False):
 
     data: bytes, or an iterable of bytes; keep: an earlier file of other content is kept under another name.
     """
-    path, temporary = Path(path), None
+    path = Path(path)
+    temporary = path.parent / f"{path.name}.{secrets.token_hex(4)}.part"
     try:
         if path.exists() and not path.is_file():  # moved over a device such as /dev/null, a file would take its place
             raise InputError(f"{path}: is no file that can be replaced; choose another place")
-        handle, temporary = tempfile.mkstemp(prefix=path.name + ".", suffix=".part", dir=path.parent)
-        with open(handle, "wb") as file:
+        with open(temporary, "xb") as file:
             file.writelines([data] if isinstance(data, bytes) else data)
             file.flush()
             os.fsync(file.fileno())
-        if keep and path.exists() and not filecmp.cmp(path, temporary, shallow=False):
-            keep_earlier(path)
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(temporary, path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~mask)
+        if path.exists():
+            shutil.copymode(path, temporary)
+            if keep and not filecmp.cmp(path, temporary, shallow=False):
+                keep_earlier(path)
         os.replace(temporary, path)
     except OSError as error:
         reason = error.strerror or error
         raise InputError(f"{path}: cannot be written: {reason}; choose another place or free it") from None
     finally:
-        if temporary:
-            Path(temporary).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink()
 
 
 def write_json(path, value):
@@ -171,14 +169,9 @@ def replace_file(path, data, own):
 def keep_earlier(path):
     """Give the file a second name, the first free one of NAME.previous.SUFFIX, NAME.previous.2.SUFFIX and so on."""
     for number in itertools.count(1):
-        kept = path.with_name(f"{path.stem}.previous{f'.{number}' if number > 1 else ''}{path.suffix}")
-        try:
-            return os.link(path, kept)  # fails where the name is taken, unlike a rename
-        except FileExistsError:
-            continue
-        except OSError as error:
-            reason = error.strerror or error
-            raise InputError(f"{path}: cannot be kept as {kept.name}: {reason}; move it away first") from None
+        ending = f"previous.{number}" if number > 1 else "previous"
+        with contextlib.suppress(FileExistsError):  # fails where the name is taken, unlike a rename
+            return os.link(path, path.with_name(f"{path.stem}.{ending}{path.suffix}"))
 
 
 def check_replaceable(path, own):
@@ -193,9 +186,8 @@ def make_parser(doc, commands=None, name=None, **options):
 
     The description is the docstring's first line, the examples are the lines behind "Run:" up to an empty one.
     """
-    description, *lines = (doc or "").strip().splitlines()
-    lines = "\n".join(lines).partition("Run:")[2].partition("\n\n")[0].splitlines()
-    examples = ("\n" + 9 * " ").join(line.strip() for line in lines)
+    description = doc.partition("\n")[0]
+    examples = "\n         ".join(map(str.strip, doc.partition("Run:")[2].partition("\n\n")[0].splitlines()))
     options = {"description": description, "formatter_class": argparse.RawDescriptionHelpFormatter,
                **({"epilog": f"example: {examples}"} if examples else {}), **options}
     if commands is not None:
@@ -291,6 +283,5 @@ def command_name():
 
 def told(problem, status):
     """`status`, the problem told as one line, whatever names and texts it quotes."""
-    line = "".join(character if character.isprintable() else ascii(character)[1:-1] for character in str(problem))
-    print(f"{command_name()}: {line}", file=sys.stderr)
+    print(f"{command_name()}: {one_line(problem)}", file=sys.stderr)
     return status

@@ -12,9 +12,6 @@ from pathlib import Path
 
 from base.command import InputError, as_text, parse_json, read_bytes
 
-BLOCK = 65536
-
-
 class LineFile:
     """A file of JSON lines, open and locked until it is closed or the process ends; threads may append."""
 
@@ -25,16 +22,13 @@ class LineFile:
             self.file = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
         except OSError as error:
             raise InputError(f"{path}: cannot be written: {error.strerror}; choose another place") from None
-        try:
-            if not lock(self.file, wait):
-                raise InputError(f"{path}: another run has it open; wait for it or name another file")
-            with contextlib.suppress(OSError):  # Windows cannot: the name of a new file has to outlast a power cut too
-                folder = os.open(self.path.parent, os.O_RDONLY)
-                os.fsync(folder)
-                os.close(folder)
-        except BaseException:
+        if not lock(self.file, wait):
             os.close(self.file)
-            raise
+            raise InputError(f"{path}: another run has it open; wait for it or name another file")
+        with contextlib.suppress(OSError):  # Windows cannot: the name of a new file has to outlast a power cut too
+            folder = os.open(self.path.parent, os.O_RDONLY)
+            os.fsync(folder)
+            os.close(folder)
 
     def __enter__(self):
         return self
@@ -44,32 +38,27 @@ class LineFile:
 
     def mend(self):
         """Before the first line is added: cut off a half-written last line, or end a whole one."""
-        size, tail = os.lseek(self.file, 0, os.SEEK_END), b""
-        while b"\n" not in tail and len(tail) < size:
-            os.lseek(self.file, max(0, size - len(tail) - BLOCK), os.SEEK_SET)
-            tail = os.read(self.file, min(BLOCK, size - len(tail))) + tail
-        tail = tail[tail.rfind(b"\n") + 1 :]
+        os.lseek(self.file, 0, os.SEEK_SET)
+        with open(self.file, "rb", closefd=False) as file:
+            whole, end, tail = file.read().rpartition(b"\n")
         if is_torn(tail):
-            os.ftruncate(self.file, size - len(tail))
-        elif not is_whole(tail):  # somebody's notes: no line of this project begins like that
-            raise InputError(f"{self.path}: the last line is no JSON object; move the file away")
-        else:
+            os.ftruncate(self.file, len(whole + end))
+        elif is_whole(tail):
             self.write(b"\n")
+        else:  # somebody's notes: no line of this project begins like that
+            raise InputError(f"{self.path}: the last line is no JSON object; move the file away")
         self.mended = True
 
     def append(self, value):
         """Write one line through to the disk, or raise InputError, and then for every further line as well."""
-        try:
-            data = json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8") + b"\n"
-        except UnicodeEncodeError:  # half of a surrogate pair: only its escape can be written
-            data = json.dumps(value, allow_nan=False).encode("ascii") + b"\n"
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False) + "\n"
         with self.guard:
             if self.broken:
                 raise InputError(f"{self.path}: cannot be written any more; see the first complaint")
             try:
                 if not self.mended:
                     self.mend()
-                self.write(data)
+                self.write(text.encode("utf-8", "backslashreplace"))  # half of a surrogate pair becomes its escape
             except OSError as error:
                 self.broken = True  # the torn line has to stay the last one: the next run cuts it off
                 raise InputError(f"{self.path}: cannot be written: {error.strerror}; free some space and start again:"
@@ -78,9 +67,8 @@ class LineFile:
     def write(self, data):
         """Add bytes at the end, on the disk when this returns."""
         os.lseek(self.file, 0, os.SEEK_END)
-        rest = memoryview(data)
-        while rest:
-            rest = rest[os.write(self.file, rest) :]
+        while data:
+            data = data[os.write(self.file, data) :]
         os.fsync(self.file)
 
 
@@ -92,7 +80,7 @@ def append_line(path, value):
 
 def lock(file, wait=False):
     """Whether this process got an open file for itself, until it closes it or ends."""
-    try:
+    with contextlib.suppress(OSError):
         try:
             import fcntl
 
@@ -102,9 +90,8 @@ def lock(file, wait=False):
 
             os.lseek(file, 2**30, os.SEEK_SET)  # far behind the data, which stays readable
             msvcrt.locking(file, msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
-    except OSError:
-        return False
-    return True
+        return True
+    return False
 
 
 def read_lines(path):

@@ -21,29 +21,27 @@ def is_own(name):
     return ":" in name
 
 
-def load_function(name, others="a known name", option=""):
+def load_function(name, others="a known name"):
     """The callable that FILE.py:NAME or module:function names, the module found from the working directory.
 
-    InputError where there is none; `others` says what else could be given, `option` where the name was given.
+    InputError where there is none; `others` says what else could be given.
     """
-    place, colon, attribute = name.rpartition(":")
-    where = f"{option}: " if option else ""
+    place, _, attribute = name.rpartition(":")
     in_file = place.endswith(".py")
-    if not colon or not attribute or not (in_file or all(place.split("."))):
-        raise InputError(
-            f"{where}{name!r} is no name known here; give {others}, or your own: FILE.py:NAME or module:function")
+    if not attribute or not (in_file or all(place.split("."))):
+        raise InputError(f"{name!r} is no name known here; give {others}, or your own: FILE.py:NAME or module:function")
     if in_file and not Path(place).is_file():
-        raise InputError(f"{where}{place}: no such file; give FILE.py:NAME")
+        raise InputError(f"{place}: no such file; give FILE.py:NAME")
     try:
         with redirect_stdout(sys.stderr):
             module = from_file(Path(place)) if in_file else importlib.import_module(place)
     except (Exception, SystemExit) as error:  # whatever a user's file does when it is read
         absent = isinstance(error, ModuleNotFoundError) and f"{place}.".startswith(f"{error.name}.")
         remedy = f"run from the folder that holds {place}" if absent else "mend the file"
-        raise InputError(f"{where}{place} cannot be read: {described(error)}; {remedy}") from None
+        raise InputError(f"{place} cannot be read: {described(error)}; {remedy}") from None
     function = getattr(module, attribute, None)
     if not callable(function):
-        raise InputError(f"{where}{place} has no function {attribute!r}; name one that it defines")
+        raise InputError(f"{place} has no function {attribute!r}; name one that it defines")
     return function
 
 

@@ -18,7 +18,6 @@ KINDS = {  # kind: (the command that writes it, the field that no other kind has
     "signals": ("compaction.signals", "repeats", SIGNALS),
     "replay": ("compaction.replay", "agent", REPLAY),
 }
-MAKERS = {kind: maker for kind, (maker, _, _) in KINDS.items()}
 
 
 def levels(report):
@@ -41,17 +40,13 @@ def fact_name(fact):
     return fact if isinstance(fact, str) else f"{fact['turn']}: {fact['text']}"
 
 
-def kind_of(result):
-    """The kind of a result, by the field that only that kind has; None for anything else."""
-    return next((kind for kind, (_, field, _) in KINDS.items() if isinstance(result, dict) and field in result), None)
-
-
 def read_result(path, *wanted):
     """(kind, result) of a result file of one of the wanted kinds, its shape checked, or InputError."""
     result = read_json(path)
-    kind = kind_of(result)
+    kind = next((kind for kind, (_, own, _) in KINDS.items() if isinstance(result, dict) and own in result), None)
     if kind not in wanted:
-        raise InputError(f"{path}: no result of {' or '.join(MAKERS[one] for one in wanted)}; give what that prints")
+        makers = " or ".join(KINDS[kind][0] for kind in wanted)
+        raise InputError(f"{path}: no result of {makers}; give what that prints")
     maker, _, shape = KINDS[kind]
     if problem := misfit(result, SWEEP if "budgets" in result and shape is SINGLE else shape, "the result"):
         raise InputError(f"{path}: not as {maker} writes it: {problem}; run that again")
@@ -67,27 +62,16 @@ def check_evaluation(report, path, summarize):
     for budget, level in levels(report).items():
         place = f"{path}: budget {budget}" if budget else str(path)
         strategies = strategies or set(level["cases"])
-        for part in ("cases", "summary"):
-            if other := set(level[part]) ^ strategies:
-                raise InputError(f"{place}: strategy {min(other)!r} is not everywhere; {MERGED}")
+        if other := (strategies ^ set(level["cases"])) | (strategies ^ set(level["summary"])):
+            raise InputError(f"{place}: strategy {min(other)!r} is not everywhere; {MERGED}")
         for name, rows in level["cases"].items():
-            cases = [(row["case"], row["split"], row["kind"]) for row in rows]
-            wanted = wanted or set(cases)
+            cases = {(row["case"], row["split"], row["kind"]) for row in rows}
+            wanted = wanted or cases
             twice = [case for case, times in Counter(row["case"] for row in rows).items() if times > 1]
-            if twice or set(cases) != wanted:
-                problem = f"{twice[0]!r} stands twice" if twice else f"{min(set(cases) ^ wanted)[0]!r} is not in all"
+            if twice or cases != wanted:
+                problem = f"{twice[0]!r} stands twice" if twice else f"{min(cases ^ wanted)[0]!r} is not in all"
                 raise InputError(f"{place}: {name}: case {problem}; {MERGED}")
-            if level["summary"][name] != summary_of(rows, budget, summarize):
+            wrong = budget and any(graded(row) and row["within_budget"] != (row["input_tokens"] <= int(budget))
+                                   for row in rows)
+            if wrong or level["summary"][name] != summarize(rows):
                 raise InputError(f"{place}: {name}: the summary is not that of its rows; {MERGED}")
-
-
-def summary_of(rows, budget, summarize):
-    """The summary of rows, or None where a row contradicts itself or a sweep's budget, or a summary cannot hold it."""
-    for row in rows:
-        if graded(row) == ("error" in row) or graded(row) and row["required_total"] < 1:
-            return None
-        if graded(row) and budget and row["within_budget"] != (row["input_tokens"] <= int(budget)):
-            return None
-    found = summarize(rows)
-    counted = sum(figures["cases"] + figures.get("errors", 0) for figures in found.values())
-    return found if counted == len(rows) else None

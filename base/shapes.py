@@ -8,11 +8,8 @@ What the fields of a result mean, the commands say that write it.
 """
 
 
-class Only:
+class Only(dict):
     """An object with such fields and no others."""
-
-    def __init__(self, shape):
-        self.shape = shape
 
 
 class Each:
@@ -23,47 +20,51 @@ class Each:
 
 
 def misfit(value, shape, place="it"):
-    """Where the value does not fit the shape, as text with what is there; None where it fits."""
+    """Where the value does not fit the shape, as text with what is there; None where it fits.
+
+    misfit({"n": [1, True]}, {"n": [int]}) -> "it.n[1] is True, not a whole number"
+    """
     fits, parts = True, ()  # parts: (value, shape, place) of what stands inside
-    if isinstance(shape, Only) and isinstance(value, dict):
-        shape = shape.shape
-        known = [key.rstrip("?") for key in shape]
-        if extra := [key for key in value if key not in known]:
-            return f"{place} has an unknown field {extra[0]!r:.40}; the fields are {', '.join(known)}"
     if isinstance(shape, type):
         fits = isinstance(value, shape) and not (isinstance(value, bool) and shape not in (bool, object))
         if fits and (half := half_pair(value)):
             return f"{place} holds half of a surrogate pair, {half!r}"
     elif isinstance(shape, tuple):
-        fits = any(misfit(value, one) is None for one in shape)
+        fits = any(misfit(value, kind) is None for kind in shape)
     elif isinstance(shape, list) and isinstance(value, list):
-        parts = ((one, shape[0], f"{place}[{number}]") for number, one in enumerate(value))
+        parts = ((item, shape[0], f"{place}[{number}]") for number, item in enumerate(value))
     elif isinstance(shape, Each) and isinstance(value, dict):
         if len(value) < shape.least:
             return f"{place} is empty"
         if shape.name and (wrong := [key for key in value if not shape.name(key)]):
             return f"{place} has the name {wrong[0]!r:.40}"
-        parts = ((one, shape.shape, f"{place}.{key}") for key, one in value.items())
+        parts = ((item, shape.shape, f"{place}.{key}") for key, item in value.items())
     elif isinstance(shape, dict) and isinstance(value, dict):
-        if needed := [key for key in shape if not key.endswith("?") and key not in value]:
-            return f"{place} has no field {needed[0]!r}"
-        known = {key.rstrip("?"): one for key, one in shape.items()}
-        parts = ((value[key], one, f"{place}.{key}") for key, one in known.items() if key in value)
+        fields = {key.rstrip("?"): kind for key, kind in shape.items()}
+        if isinstance(shape, Only) and (extra := [key for key in value if key not in fields]):
+            return f"{place} has an unknown field {extra[0]!r:.40}; the fields are {', '.join(fields)}"
+        if missing := [key for key in shape if not key.endswith("?") and key not in value]:
+            return f"{place} has no field {missing[0]!r}"
+        parts = ((value[key], kind, f"{place}.{key}") for key, kind in fields.items() if key in value)
     else:
         fits = callable(shape) and shape(value)
     if not fits:
-        kind = shape if isinstance(shape, type) else dict if isinstance(shape, (Each, Only)) else type(shape)
-        return f"{place} is {value!r:.60}" + (f", not {NAMES[kind]}" if kind in NAMES else "")
+        wanted = NAMES.get(shape if isinstance(shape, type) else type(shape))
+        return f"{place} is {value!r:.60}" + (f", not {wanted}" if wanted else "")
     return next((problem for part in parts if (problem := misfit(*part))), None)
 
 
-def texts_in(value):
-    """All texts in a JSON value, keys of objects included. Not by recursion: a file may nest deep."""
-    texts, level = [], [value]
-    while level:
-        texts += [part for part in level if isinstance(part, str)]
-        level = [inner for part in level if isinstance(part, (list, dict))
-                 for inner in (part if isinstance(part, list) else [*part, *part.values()])]
+def texts_in(value, keys=True):
+    """All texts in a JSON value, in order, with the keys of objects. Not by recursion: a value may nest deep."""
+    texts, stack = [], [value]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, str):
+            texts.append(part)
+        elif isinstance(part, list):
+            stack += reversed(part)
+        elif isinstance(part, dict):
+            stack += reversed([*part, *part.values()] if keys else part.values())
     return texts
 
 
@@ -83,7 +84,8 @@ def is_said(value):
 
 
 NONE = type(None)
-NAMES = {str: "a text", int: "a whole number", bool: "true or false", list: "a list", dict: "an object"}
+NAMES = {str: "a text", int: "a whole number", bool: "true or false", list: "a list",
+         **dict.fromkeys((dict, Only, Each), "an object")}
 NUMBER = (int, float)
 SHARE = (*NUMBER, NONE)
 FACT = (str, {"turn": str, "text": str})
@@ -94,9 +96,10 @@ def of_type(kind, names):
     return dict.fromkeys(names.split(), kind)
 
 
-GRADED = {**of_type(str, "case split kind"), **of_type(int, "notes input_tokens required_found required_total"),
-          "turns": [int], "within_budget": bool, "missing": [FACT], "stale_included": [FACT]}
-UNGRADED = of_type(str, "case split kind error")
+GRADED = {**of_type(str, "case kind"), **of_type(int, "notes input_tokens required_found"), "turns": [int],
+          "split": lambda split: split in ("dev", "held_out"), "within_budget": bool, "missing": [FACT],
+          "required_total": lambda total: type(total) is int and total > 0, "stale_included": [FACT]}
+UNGRADED = {**of_type(str, "case kind error"), "split": GRADED["split"]}
 FIGURES = {**of_type(int, "cases facts_found facts_total complete_cases cases_with_stale_facts over_budget errors?"),
            "fact_recall": NUMBER, "mean_input_tokens": NUMBER}
 NO_FIGURES = {"cases": lambda cases: cases == 0, "errors": int}
@@ -111,7 +114,7 @@ def is_row(row):
     """Whether a value is a row of an evaluation whose figures agree with each other, or one without a grade."""
     if misfit(row, UNGRADED) is None:
         return "required_found" not in row
-    return misfit(row, GRADED) is None and row["required_found"] == row["required_total"] - len(row["missing"]) >= 0
+    return misfit(row, GRADED) is None and 0 <= row["required_found"] == row["required_total"] - len(row["missing"])
 
 
 LEVEL = {"summary": Each(Each((FIGURES, NO_FIGURES))),

@@ -11,7 +11,7 @@ Does not render a request or count it (strategies.py, tokenizer.py), knows nothi
 import json
 
 from base.command import depth
-from base.shapes import Only, is_said, misfit
+from base.shapes import Only, is_said, misfit, texts_in
 from strategies import turn_messages
 
 CALL = {
@@ -39,9 +39,9 @@ def history_problem(history, place="history", own_calls=False):
     for number, turn in enumerate(history, 1):
         if problem := turn_problem(turn, f"{place}, turn {number}", calls):
             return problem
-        if turn.get("id") in ids:
+        if "id" in turn and turn["id"] in ids:
             return f"{place}, turn {number}: the id {turn['id']!r} stands twice"
-        ids |= {turn["id"]} if "id" in turn else set()
+        ids.add(turn.get("id"))
     return None
 
 
@@ -70,7 +70,7 @@ def turn_problem(turn, place="turn", calls=None):
 def message_problem(message, place="message", roles=tuple(MESSAGES)):
     """What is wrong with the shape of one message, or None."""
     role = message.get("role") if isinstance(message, dict) else None
-    if not isinstance(role, str) or role not in roles:
+    if role not in roles:
         return f"{place} has no role {' or '.join(roles)}"
     if depth(message) > DEEPEST_MESSAGE:
         return f"{place} nests more than {DEEPEST_MESSAGE} levels deep"
@@ -80,15 +80,7 @@ def message_problem(message, place="message", roles=tuple(MESSAGES)):
 def message_texts(message):
     """The texts of one message that a model reads: its content and the strings in its calls' arguments."""
     arguments = [call["function"]["arguments"] for call in message.get("tool_calls", [])]
-    return [message["content"]] * bool(message["content"]) + strings(arguments)
-
-
-def strings(value):
-    """Every string inside a JSON value, in order; keys are no text of it."""
-    if isinstance(value, str):
-        return [value]
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else []
-    return [text for part in inner for text in strings(part)]
+    return [message["content"]] * bool(message["content"]) + texts_in(arguments, keys=False)
 
 
 def turn_texts(turn):

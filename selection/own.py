@@ -58,7 +58,7 @@ def raised(error):
 def wrong_selection(case, selected, count):
     """What is wrong with a selector's return value, or None."""
     if problem := misfit(selected, SELECTION):
-        return f"returned what has not the fields {', '.join(SELECTION.shape)}: {problem}"
+        return f"returned what has not the fields {', '.join(SELECTION)}: {problem}"
     turns = selected["turns"]
     if not all(0 <= turn < len(case["history"]) for turn in turns):
         return f"returned turns {turns!a:.60}, which are not all turns of the history (counted from 0)"

@@ -47,10 +47,10 @@ def find_selector(name):
     if name in STRATEGIES:
         return STRATEGIES[name]
     if is_own(name):
-        return load_function(name, option="--strategies")
+        return load_function(name)
     from selection.retrievers import SELECTORS  # here, since the published four need nothing of it
 
-    return SELECTORS.get(name) or load_function(name, ", ".join([*STRATEGIES, *SELECTORS]), option="--strategies")
+    return SELECTORS.get(name) or load_function(name, ", ".join([*STRATEGIES, *SELECTORS]))
 
 
 def selector_hashes(names):
@@ -59,7 +59,7 @@ def selector_hashes(names):
     for name in names:
         place = name.rpartition(":")[0]
         if is_own(name):
-            function = load_function(name, option="--strategies")
+            function = load_function(name)
             files[Path(place).as_posix()] = file_hash(place) if place.endswith(".py") else code_hash(function)
         elif name not in STRATEGIES:
             for path in sorted([*(ROOT / "modelkit").glob("*.py"), *(ROOT / "selection").glob("*.[pj][ys]*")]):

@@ -8,7 +8,7 @@ from pathlib import Path
 from unittest import mock
 
 from base.command import InputError
-from base.lines import BLOCK, LineFile, append_line, read_lines
+from base.lines import LineFile, append_line, read_lines
 
 
 class Lines(unittest.TestCase):
@@ -19,14 +19,14 @@ class Lines(unittest.TestCase):
         return [value for _, value in read_lines(self.path)]
 
     def test_what_was_appended_comes_back_as_it_was(self):
-        odd = [{"a": '\ud83d\u2028 \x00 naïve \u202e\r\n"'}, {"b": "x" * 2 * BLOCK}, {"c": [None, 1.5]}]
+        odd = [{"a": '\ud83d\u2028 \x00 naïve \u202e\r\n"'}, {"b": "x" * 100_000}, {"c": [None, 1.5]}]
         for value in odd:
             append_line(self.path, value)
         self.assertEqual(self.values(), odd)
 
     def test_a_half_written_last_line_hides_what_stands_before_it_or_stays_before_the_next(self):
         whole = b'{"a": 1}\n'
-        for torn in (b"{", b'{"b": "\xc3', b"\0" * 4096, b'{"b": "' + b"x" * 2 * BLOCK, b" "):
+        for torn in (b"{", b'{"b": "\xc3', b"\0" * 4096, b'{"b": "' + b"x" * 100_000, b" "):
             with self.subTest(torn[:9]):
                 self.path.write_bytes(whole + torn)
                 self.assertEqual((self.values(), self.path.read_bytes()), ([{"a": 1}], whole + torn))

@@ -27,9 +27,14 @@ class Misfits(unittest.TestCase):
                 self.assertEqual(misfit(value, shape), wanted)
 
     def test_a_row_whose_figures_disagree_is_none(self):
-        self.assertTrue(is_row(row("one", ["x"])))
-        self.assertFalse(is_row({**row("one", ["x"]), "required_found": 2}))
-        self.assertFalse(is_row({**row("one"), "error": "x", "turns": "all"}))
+        failed = {**{name: row("one")[name] for name in ("case", "split", "kind")}, "error": "x"}
+        for good in (row("one", ["x"]), failed):
+            self.assertTrue(is_row(good))
+        for changed in ({**row("one", ["x"]), "required_found": 2}, {**row("one"), "error": "x", "turns": "all"},
+                        {**row("one"), "split": "test"}, {**row("one"), "error": "x"}, {**failed, "split": "test"},
+                        {**row("one"), "required_total": 0, "required_found": 0, "missing": []}):
+            with self.subTest(changed):
+                self.assertFalse(is_row(changed))
 
 
 class BrokenResults(unittest.TestCase):

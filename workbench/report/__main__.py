@@ -15,7 +15,7 @@ from html import escape
 from pathlib import Path
 
 from base.command import InputError, make_parser, run_command
-from base.result_files import MAKERS, check_evaluation, read_result
+from base.result_files import KINDS, check_evaluation, read_result
 from base.shown import one_line, written_out
 from evaluate import summarize
 from tokens.manifest import MANIFEST
@@ -31,7 +31,7 @@ SIGNS = str.maketrans({sign: f"&#{ord(sign)};" for sign in "|\\`*_[]~@#"})
 
 def section_of(path, args):
     """The section of one result file; InputError for a file that is none or does not follow from its rows."""
-    kind, result = read_result(path, *MAKERS)
+    kind, result = read_result(path, *KINDS)
     if kind == "evaluation":
         check_evaluation(result, path, summarize)
         requests, notes = ({}, []) if args.markdown else read_requests(path, result, args)
