@@ -21,7 +21,6 @@ from compaction.contexts import from_event
 from compaction.sessions.files import conversation_ids, inputs, look, raw_conversations, stored_before
 from compaction.sessions.log import Tally, log_line, number
 
-GROUPS = ("unread", "left_out", "noted")
 SIDES = {"the user's": ("user",), "the model's": ("assistant", "tool_call")}
 UNMASKED = ("conversation_id", "kind", "time", "call_id", "turn", "reply")
 
@@ -36,43 +35,38 @@ def in_order(files):
 
 def import_files(files, ids, rows):
     """Yield the events of looked-at files; a summary row a file goes to `rows`."""
-    before = set()
-    sessions = [str(seen["session"]).lower() for seen in files if seen["session"] is not None]
+    before, sessions = set(), {str(seen["session"]).lower() for seen in files if seen["session"] is not None}
     for seen, shared in progress(in_order(files), desc="import", unit=" files"):
         row = {"file": str(seen["path"]), "format": seen["format"], "conversations": 0}
-        counts, tally = Counter(), Tally(frozenset(s for s in sessions if s != str(seen["session"]).lower()))
+        counts, tally = Counter(), Tally(sessions - {str(seen["session"]).lower()})
         rows.append(row)
         if seen["format"] is None:
             like = f"that is not read, it looks like {seen['like']}" if seen["like"] else "of a format not known"
             tally.unread(f"file {like}", 1)
-        elif shared and stored_before(seen, before):
-            row["stored_again"] = True  # every line of it stands in a file above: nothing is lost by leaving it out
+        elif shared and stored_before(seen, before) or (parts := raw_conversations(seen, tally, before)) is None:
+            row["stored_again"] = True  # all of it stands in a file above: nothing is lost by leaving it out
         else:
-            conversations = raw_conversations(seen, tally, before)
-            for end, raw_events in conversations or ():
-                row["conversations"] += 1
-                for event in number(ids[seen["path"]] + end, raw_events(), tally):
+            row["conversations"] = len(parts)
+            for end, raw_events in parts:
+                for event in number(ids[seen["path"]] + end, raw_events, tally):
                     counts[event["kind"]] += 1
                     yield event
             sides = [side for side, kinds in SIDES.items() if any(counts[kind] for kind in kinds)]
-            if conversations is None:
-                row["stored_again"] = True
-            elif len(sides) < 2:
+            if len(sides) < 2:
                 what = f"file with {sides[0]} side alone" if sides else "file that yields no event"
                 tally.unread(f"{what}, it looks like {seen['like'] or seen['format']}", 1)
         row.update({"events": dict(sorted(counts.items())), **tally.summary()})
 
 
-def total(rows, others=()):
+def summarize(rows, others):
     """The summary of an import: its files, the events of each kind, and each group's counts over all files."""
-    sums = {"events": Counter(), **{group: Counter() for group in GROUPS}}
+    sums = {"events": Counter(), "unread": Counter(), "left_out": Counter(), "noted": Counter()}
     for row in rows:
-        sums["events"].update(row["events"])
-        for group in GROUPS:
-            sums[group].update({kind: counted["count"] for kind, counted in row[group].items()})
-    again, conversations = sum("stored_again" in row for row in rows), sum(row["conversations"] for row in rows)
-    return {"files": len(rows), "other_files": dict(sorted(dict(others).items())), "conversations": conversations,
-            "stored_again": again,
+        for group, counts in sums.items():
+            counts.update(row["events"] if group == "events" else {kind: n["count"] for kind, n in row[group].items()})
+    return {"files": len(rows), "other_files": dict(sorted(others.items())),
+            "conversations": sum(row["conversations"] for row in rows),
+            "stored_again": sum("stored_again" in row for row in rows),
             **{name: dict(sorted(counts.items())) for name, counts in sums.items()}, "by_file": rows}
 
 
@@ -127,7 +121,7 @@ def main(argv=None):
             sys.stdout.write(line.decode("utf-8"))
     if args.contexts:
         replace_file(args.contexts, map(log_line, contexts), made_here)
-    summary = {**total(rows, others), **({"masked": masks.counts()} if args.mask else {})}
+    summary = summarize(rows, others) | ({"masked": masks.counts()} if args.mask else {})
     if args.summary:
         replace_file(args.summary, dump(summary).encode("utf-8"), made_here)
     else:

@@ -8,7 +8,7 @@ reminders are no turns. Lines of sub-agents among others (isSidechain) are anoth
 import re
 
 from compaction.contexts import as_messages
-from compaction.sessions.content import CONTINUED, blocks, count_foreign, own_words, said_by_model, text_of
+from compaction.sessions.content import CONTINUED, blocks, own_words, said_by_model, said_by_person, text_of
 from compaction.sessions.log import attempt, compaction, event
 
 QUIET = set(
@@ -20,9 +20,8 @@ REFUSED = ("The user doesn't want to proceed with this tool use", "Permission fo
 SAID = re.compile(r"the user said:\s*(.*?)\s*(?:\n\nNote: The user's next message|\Z)", re.DOTALL)
 ANSWERED = ("User has answered your questions", "Your questions have been answered")
 ANSWER = re.compile(r'"="(.*?)"(?=, "|\. You can now|\.?\s*\Z| (?:selected|user) )', re.DOTALL)
-NOTICE = "task-notification"  # the kind of origin of a line that the tool wrote
 COMMAND = re.compile(r"\s*<command-(?:name|message|args)>")
-ARGS = re.compile(r"<command-args>(.*?)</command-args>", re.DOTALL)
+ARGS = re.compile(r"<command-args>\s*(.*?)\s*</command-args>", re.DOTALL)
 INTERRUPTED = re.compile(r"\s*\[Request interrupted by user[^\]\n]*\]\s*")
 MESSAGES = ("user", "assistant", "tool_call", "tool_result")
 REQUEST = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")  # their sum is the whole request
@@ -48,15 +47,16 @@ def identity(record):
 
 def events(records, tally):
     """Yield raw events of one session's records; a text that the model streamed again, longer, is kept once."""
-    reader, held = Reader(tally), None  # held: the last text of the model
-    for raw in reader.events(records):
-        again = held and raw["kind"] == "assistant" and raw["reply_key"] == held["reply_key"]
-        if again and raw["content"].startswith(held["content"]):
+    held = None  # the last text of the model
+    for raw in Reader(tally).events(records):
+        raw["copied"] = tally.copied or None  # of this line, though the text is held until the next one
+        text = raw if raw["kind"] == "assistant" else None
+        if held and text and text["reply_key"] == held["reply_key"] and text["content"].startswith(held["content"]):
             tally.left_out("text of a reply streamed again")
         elif held:
             yield held
-        held = raw if raw["kind"] == "assistant" else None
-        if held is None:
+        held = text
+        if not held:
             yield raw
     if held:
         yield held
@@ -68,7 +68,7 @@ class Reader:
     def __init__(self, tally):
         self.tally = tally
         self.boundary = None  # a compact_boundary line whose summary has not come
-        self.queued, self.delivered, self.told = [], [], []  # words queued; taken by the model; made events of
+        self.queued, self.delivered, self.told = [], [], []  # (time, words) queued; taken by the model; words told
         self.said = set()  # (message id, text or call id) of what the model said; (message id,) of requests told
         self.made = {}  # uuid of a line: its events, for a compaction that keeps them
         self.parents = set()  # lines that a typed line follows: one that is followed twice was gone back to
@@ -77,47 +77,38 @@ class Reader:
     def events(self, records):
         for record in records:
             made = attempt(lambda record=record: self.read(record), self.tally)
-            for raw in made:
-                raw["copied"] = self.tally.copied or None
             if isinstance(record.get("uuid"), str):
                 self.made[record["uuid"]] = [raw for raw in made if raw["kind"] in MESSAGES]
             yield from made
-        yield from self.end()
+        yield from self.compacted(None)
+        for time, words in self.delivered + [entry for entry in self.queued if entry[1]]:
+            self.tally.note("queued words that no line says were sent")
+            yield event("user", time, content=words, origin="queue")
 
     def read(self, record):
-        kind = record.get("type")
-        yield from self.before(record)
-        if self.sidechain and not record.get("isSidechain") and kind in ("user", "assistant"):
-            self.tally.note("lines of a sub-agent before the conversation's own, read as part of it")
-            self.sidechain = False
+        kind, inside = record.get("type"), bool(record.get("isSidechain"))
+        if kind in ("user", "assistant"):
+            self.sidechain = inside if self.sidechain is None else self.sidechain
+            if kind == "assistant":  # the model took queued words that no line of their own tells
+                for time, words in self.delivered:
+                    self.told.append(words)
+                    yield event("user", time, content=words, origin="queue")
+                self.delivered = []
+            if not is_summary(record):
+                yield from self.compacted(None)
+            if self.sidechain and not inside:
+                self.tally.note("lines of a sub-agent before the conversation's own, read as part of it")
+                self.sidechain = False
         read = {"user": self.user, "assistant": self.assistant, "system": self.system, "queue-operation": self.queue,
                 "attachment": self.attachment}.get(kind)
-        if record.get("isSidechain") and not self.sidechain:
+        if inside and not self.sidechain:
             self.tally.left_out("line of a sub-agent")
         elif read:
-            yield from read(record) or ()
+            yield from read(record, record.get("timestamp")) or ()
         elif kind in QUIET:
             self.tally.left_out(f"{kind} line")
         else:
             self.tally.unread(f"line of unknown type {kind!r}")
-
-    def before(self, record):
-        """What must come before this record: queued words that the model took and that no line of their own tells."""
-        if self.sidechain is None and record.get("type") in ("user", "assistant"):
-            self.sidechain = bool(record.get("isSidechain"))
-        if record.get("type") == "assistant":
-            for time, words in self.delivered:
-                self.told.append(words)
-                yield event("user", time, content=words, origin="queue")
-            self.delivered = []
-        if record.get("type") in ("user", "assistant") and not is_summary(record):
-            yield from self.compacted(None)
-
-    def end(self):
-        yield from self.compacted(None)
-        for time, words in self.delivered + [item for item in self.queued if item[1]]:
-            self.tally.note("queued words that no line says were sent")
-            yield event("user", time, content=words, origin="queue")
 
     def compacted(self, summary, time=None):
         """The compaction of the boundary that waits, with the messages that it says were preserved."""
@@ -133,79 +124,71 @@ class Reader:
         kept, _ = as_messages(raw for uuid in uuids for raw in self.made.get(uuid, ()))
         yield compaction(summary, boundary.get("timestamp") or time, kept, opaque=not set(uuids) <= self.made.keys())
 
-    def user(self, record):
-        time, content = record.get("timestamp"), (record.get("message") or {}).get("content")
+    def user(self, record, time):
+        content, origin = (record.get("message") or {}).get("content"), record.get("origin")
         if is_summary(record):
             yield from self.compacted(text_of(content, self.tally), time)
             return
-        if record.get("isMeta") or isinstance(record.get("origin"), dict) and record["origin"].get("kind") == NOTICE:
+        if record.get("isMeta") or isinstance(origin, dict) and origin.get("kind") == "task-notification":
             self.tally.left_out("text that the tool put under the user's role")
             return
         if not isinstance(content, (str, list)):
             self.tally.unread("user line without content")
-        words = []
+        typed = []
         for kind, value in blocks(content, self.tally):
             if kind == "result":
-                yield from self.result(value, record)
+                yield from self.result(value, record, time)
             elif kind == "text":
-                yield from self.text(value, time, words)
-        if words:
-            before, known = record.get("parentUuid"), len(self.parents)
-            self.parents.add(before)
-            if before is not None and len(self.parents) == known:
+                if mark := INTERRUPTED.match(value):
+                    self.tally.left_out("mark of an interruption")
+                    yield event("interrupted")
+                    value = value[mark.end() :]
+                if COMMAND.match(value):
+                    yield from self.command(value, time)
+                elif (value or not mark) and (words := said_by_person(value, self.tally)):
+                    typed.append(words)
+        if typed:
+            before = record.get("parentUuid")
+            if before is not None and before in self.parents:
                 self.tally.note("turns that the user took back (still in the log)")
                 yield event("interrupted")
-            yield from self.spoken("\n".join(words), time, "agent" if self.sidechain else None)
-
-    def text(self, text, time, words):
-        """Events of one text block; the user's plain words are put into `words`."""
-        if mark := INTERRUPTED.match(text):
-            self.tally.left_out("mark of an interruption")
-            yield event("interrupted")
-            text = text[mark.end() :]
-        if mark and not text:
-            return
-        if COMMAND.match(text):
-            yield from self.command(text, time)
-        elif own_words(text).strip():
-            words.append(own_words(text))
-        else:
-            count_foreign(text, self.tally)
+            self.parents.add(before)
+            yield from self.spoken("\n".join(typed), time, "agent" if self.sidechain else None)
 
     def command(self, text, time):
         args = ARGS.search(text)
-        if args and args.group(1).strip():
-            yield event("user", time, content=args.group(1).strip(), origin="command")
+        if args and args[1]:
+            yield event("user", time, content=args[1], origin="command")
         else:
             self.tally.left_out("slash command without words")
 
     def spoken(self, words, time, origin):
         for waiting in (self.queued, self.delivered):
-            waiting[:] = [item for item in waiting if item[1].strip() != words.strip()]
+            waiting[:] = [entry for entry in waiting if entry[1].strip() != words.strip()]
         if words in self.told:
             self.told.remove(words)
             self.tally.left_out("queued words told twice")
         else:
             yield event("user", time, content=words, origin=origin)
 
-    def result(self, value, record):
+    def result(self, value, record, time):
         """A tool's result, and the words of the user that stand in it."""
-        time, text = record.get("timestamp"), value["content"]
+        text = value["content"]
         yield event("tool_result", time, **value)
         if text.startswith(REFUSED):
             said = SAID.search(text)
             yield event("user", time, content=said[1], origin="refusal") if said and said[1] else event("interrupted")
         elif text.startswith(ANSWERED):
-            told = record.get("toolUseResult")
-            told = told.get("answers") if isinstance(told, dict) else None
-            told = list(map(str, told.values())) if isinstance(told, dict) else ANSWER.findall(text)
-            if any(map(str.strip, told)):
-                yield event("user", time, content="\n".join(told), origin="answer")
+            answers = record.get("toolUseResult")
+            answers = answers.get("answers") if isinstance(answers, dict) else None
+            answers = list(map(str, answers.values())) if isinstance(answers, dict) else ANSWER.findall(text)
+            if any(map(str.strip, answers)):
+                yield event("user", time, content="\n".join(answers), origin="answer")
             else:
                 self.tally.unread("answers of the user inside a tool result")
 
-    def assistant(self, record):
-        message, time = record.get("message") or {}, record.get("timestamp")
+    def assistant(self, record, time):
+        message = record.get("message") or {}
         if record.get("isApiErrorMessage") or message.get("model") == "<synthetic>":
             self.tally.left_out("message that the tool wrote in the model's place")
             yield event("interrupted")
@@ -216,26 +199,28 @@ class Reader:
             self.said.add((key,))
             yield event("request", tokens=tokens)
         for raw in said_by_model(message.get("content"), time, key, self.tally):
-            mark = key, raw["content"] if raw["kind"] == "assistant" else raw["call_id"]
-            if raw["kind"] == "tool_result" or mark not in self.said:
+            is_text = raw["kind"] == "assistant"
+            mark = key, raw["content"] if is_text else raw["call_id"]
+            if raw["kind"] != "tool_result" and mark in self.said:
+                self.tally.left_out("text of a reply told twice" if is_text else "call told twice")
+            else:
                 self.said.add(mark)
                 yield raw
-            else:
-                self.tally.left_out("text of a reply told twice" if raw["kind"] == "assistant" else "call told twice")
 
-    def system(self, record):
-        if record.get("subtype") == "compact_boundary":
+    def system(self, record, time):
+        subtype = record.get("subtype")
+        if subtype == "compact_boundary":
             yield from self.compacted(None)
             self.boundary = record
             self.tally.told += 1  # it becomes an event with a later line
-        elif record.get("subtype") == "microcompact_boundary":
+        elif subtype == "microcompact_boundary":
             self.tally.note("micro-compaction (old results cleared from the context, no summary)")
         elif COMMAND.match(str(record.get("content"))):  # newer versions put slash commands here
-            yield from self.command(record["content"], record.get("timestamp"))
+            yield from self.command(record["content"], time)
         else:
-            self.tally.left_out(f"system line: {record.get('subtype')}")
+            self.tally.left_out(f"system line: {subtype}")
 
-    def queue(self, record):
+    def queue(self, record, time):
         """Queued words count when the model took them; what the user took back (popAll) was never said.
 
         A notice of the tool keeps its place in the queue as "", so that taking it out takes no words of the user out.
@@ -243,12 +228,12 @@ class Reader:
         operation, content = record.get("operation"), record.get("content")
         words = own_words(content) if isinstance(content, str) else ""
         if operation == "enqueue":
-            self.queued.append((record.get("timestamp"), words if words.strip() else ""))
+            self.queued.append((time, words if words.strip() else ""))
             if words.strip():
                 self.tally.told += 1  # it becomes an event with a later line
                 return
         elif operation in ("dequeue", "remove") and self.queued:
-            named = [item for item in self.queued if isinstance(content, str) and item[1] == words] or self.queued
+            named = [entry for entry in self.queued if isinstance(content, str) and entry[1] == words] or self.queued
             self.delivered += [named[0]] if named[0][1] else []
             self.queued.remove(named[0])
         elif operation in ("popAll", "clear"):
@@ -257,12 +242,12 @@ class Reader:
             self.queued = []
         self.tally.left_out(f"queue operation: {operation}")
 
-    def attachment(self, record):
+    def attachment(self, record, time):
         attached = record.get("attachment") or {}
         prompt = attached.get("prompt") if attached.get("type") == "queued_command" else None
         words = own_words(text_of(prompt, self.tally))
         if words.strip():
-            yield from self.spoken(words, record.get("timestamp"), None)
+            yield from self.spoken(words, time, None)
         else:
             self.tally.left_out(f"attachment: {attached.get('type')}")
 

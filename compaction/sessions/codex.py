@@ -8,7 +8,7 @@ rewritten: lines before the first turn id that is not older than its own id.
 import json
 import re
 
-from compaction.sessions.content import arguments, count_foreign, own_words, said_by_model, text_of
+from compaction.sessions.content import arguments, said_by_model, said_by_person, text_of
 from compaction.sessions.log import SHAPE_ERRORS, attempt, compaction, event
 
 LINES = "session_meta response_item event_msg turn_context compacted world_state inter_agent_communication".split()
@@ -31,17 +31,8 @@ def session_id(record):
     return record["payload"].get("id") if record.get("type") == "session_meta" else None
 
 
-def spawned(payload):
-    """(whether an agent gave the orders of this session, id of the session whose history it begins with or None)."""
-    source = payload.get("source")
-    agent = source.get("subagent") if isinstance(source, dict) else None
-    spawn = agent.get("thread_spawn") if isinstance(agent, dict) else None
-    parent = payload.get("forked_from_id") or (spawn or {}).get("parent_thread_id")
-    return isinstance(source, dict) and "subagent" in source, parent
-
-
 def identity(record):
-    """Lines have no ids: the time in milliseconds and all the rest must be equal. (Forks rewrite times: see events.)
+    """Lines have no ids: the time in milliseconds and all the rest must be equal. (Forks rewrite times: see above.)
 
     Lines that say nothing of the conversation have none: a redacted thought or a token count is often equal to another.
     """
@@ -60,8 +51,8 @@ def events(records, tally):
 class Reader:
     def __init__(self, tally):
         self.tally = tally
-        self.own_id = self.parent = None
-        self.by_agent = self.in_copy = False
+        self.own_id = self.parent = None  # of this session, and of the one whose history it begins with
+        self.by_agent = self.in_copy = False  # whether an agent gives the orders; whether that history has not ended
         self.typed_seen = False  # an event_msg user_message was seen: then only those are turns
         self.waiting = []  # (time, words, line) of user-role items that no user_message has confirmed yet
         self.compacted_before = False
@@ -69,25 +60,23 @@ class Reader:
 
     def read(self, record):
         kind, payload, time = record.get("type"), record.get("payload"), record.get("timestamp")
-        if not isinstance(payload, dict):
+        if not isinstance(payload, dict) or kind not in LINES:
             self.tally.unread(f"line of unknown type {kind!r}")
             return
         self.place(kind, payload)
-        if kind == "response_item":
-            yield from self.item(payload, time)
-        elif kind == "event_msg":
-            yield from self.message(payload, time)
-        elif kind == "compacted":
-            yield from self.compacted(payload, time)
-        elif kind in LINES:
-            self.tally.left_out(f"{kind} line")
+        read = {"response_item": self.item, "event_msg": self.message, "compacted": self.compacted}.get(kind)
+        if read:
+            yield from read(payload, time)
         else:
-            self.tally.unread(f"line of unknown type {kind!r}")
+            self.tally.left_out(f"{kind} line")
 
     def place(self, kind, payload):
         """Take the session's own id from its first header, and see whether a fork's copied history has ended."""
         if kind == "session_meta" and self.own_id is None:
-            self.own_id, (self.by_agent, self.parent) = payload.get("id"), spawned(payload)
+            source = payload["source"] if isinstance(payload.get("source"), dict) else {}
+            agent = source["subagent"] if isinstance(source.get("subagent"), dict) else {}
+            self.own_id, self.by_agent = payload.get("id"), "subagent" in source
+            self.parent = payload.get("forked_from_id") or (agent.get("thread_spawn") or {}).get("parent_thread_id")
             self.in_copy = self.parent is not None
             if self.in_copy:
                 known = str(self.parent).lower() in self.tally.known_sessions
@@ -112,28 +101,27 @@ class Reader:
         return event("user", time, content=words, origin="agent" if self.by_agent and not self.in_copy else None)
 
     def item(self, payload, time):
-        kind = payload.get("type")
-        if kind == "message" and payload.get("role") == "user":
-            self.under_users_role(text_of(payload.get("content"), self.tally), time)
-            return
-        # No flush for these: they stand between the user's item and the line that confirms it.
-        if kind == "message" and payload.get("role") != "assistant":
-            self.tally.left_out(f"message of role {payload.get('role')}")
+        kind, role, call_id = payload.get("type"), payload.get("role"), payload.get("call_id")
+        if kind == "message" and role != "assistant":  # no flush: it may stand between the user's item and its line
+            if role != "user":
+                self.tally.left_out(f"message of role {role}")
+            elif words := said_by_person(text_of(payload.get("content"), self.tally), self.tally):
+                self.waiting.append((time, words, self.tally.place))
+                self.tally.told += 1  # it becomes an event with a later line
             return
         yield from self.flush()
         if kind == "message":
-            text = text_of(payload.get("content"), self.tally)
-            yield from said_by_model(text, time, None, self.tally)
+            yield from said_by_model(text_of(payload.get("content"), self.tally), time, None, self.tally)
         elif kind in CALLS:
             if "user_input" in str(payload.get("name")):
-                self.asked.add(payload.get("call_id"))
+                self.asked.add(call_id)
             yield event("tool_call", time, name=payload.get("name") or kind.removesuffix("_call"),
                         arguments=arguments(payload.get(CALLS[kind])),
-                        call_id=payload.get("call_id") or (payload.get("id") if kind == "local_shell_call" else None))
+                        call_id=call_id or (payload.get("id") if kind == "local_shell_call" else None))
         elif kind in OUTPUTS:
             text = output(payload, self.tally)
-            yield event("tool_result", time, content=text, call_id=payload.get("call_id"))
-            if payload.get("call_id") in self.asked:
+            yield event("tool_result", time, content=text, call_id=call_id)
+            if call_id in self.asked:
                 yield event("user", time, content=answers(text), origin="answer")
         elif kind in ("reasoning", "ghost_snapshot", "agent_message", "additional_tools"):
             self.tally.left_out("message of another agent" if kind == "agent_message" else kind)
@@ -142,14 +130,6 @@ class Reader:
         else:
             self.tally.unread(f"response item of unknown type {kind!r}")
 
-    def under_users_role(self, text, time):
-        """Words wait for the line that says that the user typed them."""
-        if own_words(text).strip():
-            self.waiting.append((time, own_words(text), self.tally.place))
-            self.tally.told += 1  # it becomes an event with a later line
-        else:
-            count_foreign(text, self.tally)
-
     def typed(self, payload, time):
         """The event of a user_message, which confirms the user-role item with the same words."""
         if not isinstance(payload.get("message"), str):
@@ -157,13 +137,12 @@ class Reader:
             return
         for _ in [*(payload.get("images") or []), *(payload.get("local_images") or [])]:
             self.tally.left_out("image from the user")
-        words = own_words(payload["message"])
-        if payload.get("kind") in ("user_instructions", "environment_context") or not words.strip():  # old versions
-            count_foreign(payload["message"], self.tally)
+        words = said_by_person(payload["message"], self.tally)
+        if not words:
             return
         self.typed_seen = True
-        for item in [item for item in self.waiting if item[1].strip() == words.strip()][-1:]:
-            self.waiting.remove(item)
+        for entry in [entry for entry in self.waiting if entry[1].strip() == words.strip()][-1:]:
+            self.waiting.remove(entry)
         yield from self.flush()
         yield self.user(words, time)
 
@@ -176,11 +155,11 @@ class Reader:
                 yield compaction(None, time)
             self.compacted_before = False
             self.tally.left_out("context_compacted message")
-        elif kind in ("turn_aborted", "thread_rolled_back"):
-            if kind == "turn_aborted":
-                self.tally.left_out("mark of an interruption")
-            else:
-                self.tally.note("turns that the user took back (still in the log)")
+        elif kind == "turn_aborted":
+            self.tally.left_out("mark of an interruption")
+            yield event("interrupted")
+        elif kind == "thread_rolled_back":
+            self.tally.note("turns that the user took back (still in the log)")
             yield event("interrupted")
         elif QUIET.match(str(kind)):
             self.tally.left_out(f"{kind} message")
@@ -191,16 +170,13 @@ class Reader:
         """A summary in clear, or (encrypted, or kept by the service) none: then only earlier messages can be read."""
         yield from self.flush()
         self.compacted_before = True
-        history = payload.get("replacement_history")
-        history = [h for h in history if isinstance(h, dict)] if isinstance(history, list) else []
-        messages = [{"role": h["role"], "content": text_of(h.get("content"), self.tally)}
-                    for h in history
-                    if h.get("type") == "message" and h.get("role") in ("user", "assistant")]
-        summary = payload.get("message")
-        encrypted = any(h.get("encrypted_content") for h in history)
-        if encrypted or not (isinstance(summary, str) and summary.strip()):
-            summary = None
-        elif not history:
+        history, summary = payload.get("replacement_history"), payload.get("message")
+        history = [entry for entry in history if isinstance(entry, dict)] if isinstance(history, list) else []
+        messages = [{"role": entry["role"], "content": text_of(entry.get("content"), self.tally)} for entry in history
+                    if entry.get("type") == "message" and entry.get("role") in ("user", "assistant")]
+        encrypted = any(entry.get("encrypted_content") for entry in history)
+        summary = summary if isinstance(summary, str) and summary.strip() and not encrypted else None
+        if summary and not history:
             self.tally.note("compaction that does not record which messages it kept beside its summary")
         if summary and not any(summary in message["content"] for message in messages):
             messages.append({"role": "user", "content": summary})

@@ -51,9 +51,13 @@ def own_words(text):
     return text if cut == text else cut.strip()
 
 
-def count_foreign(text, tally):
-    """Count a text under the user's role that holds no words of a person."""
+def said_by_person(text, tally):
+    """A person's own words in a text under the user's role, or "": then it is counted as what the tool put there."""
+    words = own_words(text)
+    if words.strip():
+        return words
     tally.left_out("text that the tool put under the user's role" if text.strip() else "empty text")
+    return ""
 
 
 def blocks(content, tally):

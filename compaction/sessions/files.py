@@ -1,17 +1,19 @@
-"""Find session files, see which tool wrote each, give each a conversation id, and know lines that were read before.
+"""Find session files, see which tool wrote each, read its lines, and know those that were read before.
 
-The format is seen by content, never by the name of a file.
+The format is seen by content, never by the name of a file. Lines are read as tools leave them: torn, doubled, two on a
+line, of any length. Nothing is repaired by guess: what is not whole is counted in the tally with its line.
 """
 
+import hashlib
 import json
 import os
+import re
 from collections import Counter
 from itertools import islice
 from pathlib import Path
 
-from base.command import InputError
+from base.command import DEEPEST, InputError, depth
 from compaction.sessions import chat, claude, codex, gemini
-from compaction.sessions.lines import digest, read_lines, too_deep
 from compaction.sessions.log import Tally
 
 # Tools that write JSON lines: modules with is_record(value), session_id(record), identity(record), events(records,
@@ -23,6 +25,8 @@ LOOKED_AT = 40  # records that decide a file's format
 HEAD = 600  # bytes of a file that tell a format which is no JSON
 HEADS = (("aider", b"# aider chat"), ("SpecStory", b"SpecStory"),
          ("Cursor or opencode (a database)", b"SQLite format 3\0"))
+DECODER = json.JSONDecoder(parse_constant=str)  # NaN as "NaN": the log is strict JSON
+BLANK = re.compile(r"[ \t\r\n]*")
 
 
 def foreign(value):
@@ -31,7 +35,7 @@ def foreign(value):
         return next(filter(None, map(foreign, value[:LOOKED_AT])), None) if isinstance(value, list) else None
     kind, message, info, messages = str(value.get("type")), *map(value.get, ("message", "info", "messages"))
     messages = messages if isinstance(messages, list) else ()
-    first = next((message_ for message_ in messages if isinstance(message_, dict)), {})
+    first = next((entry for entry in messages if isinstance(entry, dict)), {})
     shapes = (
         ("Qwen Code", isinstance(message, dict) and "parts" in message and "sessionId" in value),
         ("Cursor", "role" in value and isinstance(message, dict) or "composerId" in value or "bubbleId" in value),
@@ -50,9 +54,8 @@ def foreign(value):
         ("SWE-agent", isinstance(value.get("trajectory"), list) or "trajectory_format" in value),
         ("a checkpoint of Gemini CLI (its session holds the same)",
          "parts" in value and value.get("role") in ("user", "model") or "clientHistory" in value))
-    named = next((name for name, fits in shapes if fits), None)
-    return named or foreign(next((value[key] for key in ("messages", "history", "trajectory")
-                                  if isinstance(value.get(key), list)), None))
+    lists = (value[key] for key in ("messages", "history", "trajectory") if isinstance(value.get(key), list))
+    return next((name for name, fits in shapes if fits), None) or foreign(next(lists, None))
 
 
 def inputs(paths):
@@ -60,7 +63,7 @@ def inputs(paths):
     files, others = [], Counter()
     for path in map(Path, paths):
         if path.is_dir():
-            for inside in sorted(p for p in path.rglob("*") if p.is_file()):
+            for inside in sorted(filter(Path.is_file, path.rglob("*"))):
                 ending = (inside.with_suffix("") if inside.suffix in PACKED else inside).suffix
                 if ending in SUFFIXES or head_of(inside)[1]:
                     files.append(inside)
@@ -71,9 +74,9 @@ def inputs(paths):
         else:
             raise InputError(f"{path}: no such file or folder; name a session file or a folder of them")
     if not files:
-        told = ", ".join(f"{count} of {ending}" for ending, count in sorted(others.items()))
+        there = ", ".join(f"{count} of {ending}" for ending, count in sorted(others.items()))
         raise InputError(f"{', '.join(map(str, paths))}: no session file there ({' '.join(SUFFIXES)}"
-                         f"{'; there are ' + told if told else ''}); name another place")
+                         f"{there and '; there are ' + there}); name another place")
     return list({path.resolve(): path for path in files}.values()), others
 
 
@@ -99,31 +102,32 @@ def conversation_ids(paths):
 
 
 def look(path):
-    """What a file is: {"path", "format" (None: not read), "like", "session", "bytes", "document"}.
+    """What a file is: {"path", "bytes", "format" (None: not read), "like", "session", "lines"}.
 
-    `like` tells which tool a file that is not read looks like. `document` is "lines" where JSON lines make one.
+    like: which tool a file that is not read looks like; lines: whether its lines are records, or it is one document
     """
     head, like = head_of(path)
-    like = "a packed file: unpack it first" if path.suffix in PACKED else like
-    seen = {"path": path, "format": None, "like": like, "session": None, "bytes": path.stat().st_size, "document": None}
-    if like:
+    seen = {"path": path, "bytes": path.stat().st_size, "format": None, "session": None, "lines": False,
+            "like": "a packed file: unpack it first" if path.suffix in PACKED else like}
+    if seen["like"]:
         return seen
     ahead = [value for _, value in islice(read_lines(path, Tally()), LOOKED_AT)]
-    seen["like"] = foreign(ahead)
     heads = [value for value in ahead if isinstance(value, dict)]
-    fitting = {name: list(filter(tool.is_record, heads)) for name, tool in LINES.items()}
-    if any(fitting.values()):
-        name = max(sorted(fitting), key=lambda name: len(fitting[name]))
-        ids = map(LINES[name].session_id, fitting[name])
-        return {**seen, "format": name, "session": next((name for name in ids if isinstance(name, str)), None)}
-    if len(ahead) > 1 and not head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):  # a list may have an entry a line
-        if any("projectHash" in v or v.get("type") == "gemini" for v in heads):
-            session = next((v["sessionId"] for v in heads if isinstance(v.get("sessionId"), str)), None)
-            return {**seen, "format": "Gemini CLI", "session": session, "document": "lines"}
-        known = seen["like"] is None and chat.is_document(ahead)
-        return {**seen, "format": "OpenAI messages" if known else None, "document": "lines"}
-    value = read_document(path)
-    return {**seen, "format": document_format(value), "like": foreign(value), "document": "one"}
+    lines = len(ahead) > 1 and not head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")  # a list may have one a line
+    name, fitting = max(((name, [*filter(tool.is_record, heads)]) for name, tool in LINES.items()),
+                        key=lambda entry: len(entry[1]))
+    value = ahead if fitting or lines else read_document(path)
+    like, ids = foreign(value), ()
+    if fitting:
+        ids = map(LINES[name].session_id, fitting)
+    elif lines and any("projectHash" in record or record.get("type") == "gemini" for record in heads):
+        name, ids = "Gemini CLI", (record.get("sessionId") for record in heads)
+    elif not lines and gemini.is_document(value):
+        name = "Gemini CLI"
+    else:
+        name = "OpenAI messages" if like is None and chat.conversations(value) else None
+    return {**seen, "format": name, "like": like, "session": next((id_ for id_ in ids if isinstance(id_, str)), None),
+            "lines": bool(fitting) or lines}
 
 
 def read_document(path):
@@ -136,30 +140,63 @@ def read_document(path):
         return None
 
 
-def document_format(value):
-    """The format of a JSON document, or None."""
-    if gemini.is_document(value):
-        return "Gemini CLI"
-    return "OpenAI messages" if foreign(value) is None and chat.is_document(value) else None
+def read_lines(path, tally):
+    """Yield (line number, record) of a file of JSON lines."""
+    with open(path, "rb") as file:
+        for number, data in enumerate(file, 1):
+            tally.place, text = number, data.decode("utf-8", "replace")
+            if "\ufffd" in text and "\ufffd".encode() not in data:
+                tally.note("bytes that are not UTF-8, read as U+FFFD")
+            values, rest = split_values(text.lstrip("\ufeff") if number == 1 else text)
+            if len(values) > 1:
+                tally.note("several records on one line")
+            if rest:
+                tally.unread("torn record on a line with others" if values else "torn line")
+            for value in values:
+                yield number, value
+
+
+def split_values(text):
+    """([the JSON objects and lists that follow one another in `text`], what could not be read after them)."""
+    values, at = [], BLANK.match(text).end()
+    while at < len(text):
+        try:
+            value, end = DECODER.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            break
+        if not isinstance(value, (dict, list)) or too_deep(value, text[at:end]):
+            break
+        values.append(value)
+        at = BLANK.match(text, end).end()
+    return values, text[at:]
+
+
+def too_deep(value, text):
+    """Whether a value that stands in a text nests deeper than this project reads or writes."""
+    return text.count("[") + text.count("{") > DEEPEST and depth(value) > DEEPEST
+
+
+def digest(value):
+    """Eight bytes that stand for a JSON value, as a number; equal for equal values whatever the order of keys."""
+    text = json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    return int.from_bytes(hashlib.blake2b(text.encode("ascii"), digest_size=8).digest(), "big")
 
 
 def raw_conversations(seen, tally, before):
-    """[(end of the id, function () -> raw events)] of a looked-at file; None where its document was read before.
+    """[(end of the id, raw events)] of a looked-at file; None where its document was read before.
 
     `before` holds digests of the lines and documents of files read earlier.
     """
     path, name = seen["path"], seen["format"]
-    if seen["document"] is None:
-        tool = LINES[name]
-        return [("", lambda: tool.events(once(read_lines(path, tally), tool.identity, tally, before), tally))]
-    lines = seen["document"] == "lines"
-    value = [record for _, record in read_lines(path, tally)] if lines else read_document(path)
+    if name in LINES:
+        return [("", LINES[name].events(once(read_lines(path, tally), LINES[name].identity, tally, before), tally))]
+    value = [record for _, record in read_lines(path, tally)] if seen["lines"] else read_document(path)
     if digest(value) in before:
         return None
     before.add(digest(value))
     if name == "Gemini CLI":
-        return [("", lambda: gemini.events(gemini.fold(value, tally) if lines else value, tally))]
-    return [(end, lambda chat_=chat_: chat.events(chat_, tally)) for end, chat_ in chat.conversations(value)]
+        return [("", gemini.events(gemini.fold(value, tally) if seen["lines"] else value, tally))]
+    return [(end, chat.events(messages, tally)) for end, messages in chat.conversations(value)]
 
 
 def once(records, identity, tally, before):
@@ -185,9 +222,9 @@ def once(records, identity, tally, before):
 
 def stored_before(seen, before):
     """Whether every line of a file stands in ones read before: the same session, stored again."""
-    if seen["document"] is not None:
+    if seen["format"] not in LINES:
         return False  # raw_conversations tells: the document is read once
-    identity, mine, quiet = LINES[seen["format"]].identity, set(), Tally()
-    for _ in once(read_lines(seen["path"], quiet), identity, quiet, mine):
+    mine, quiet = set(), Tally()
+    for _ in once(read_lines(seen["path"], quiet), LINES[seen["format"]].identity, quiet, mine):
         pass
     return bool(mine) and mine <= before

@@ -6,9 +6,9 @@ are numbers of messages, from 1.
 
 import re
 
-from compaction.sessions.chat import each
-from compaction.sessions.content import arguments, count_foreign, own_words, said_by_model, text_of
-from compaction.sessions.log import attempt, compaction, event
+from compaction.sessions import chat
+from compaction.sessions.content import arguments, said_by_model, said_by_person, text_of
+from compaction.sessions.log import compaction, event
 
 FILES = re.compile(r"\s*--- Content from referenced files ---.*?(?:--- End of content ---|\Z)", re.DOTALL)
 SNAPSHOT = re.compile(r"\s*<(?:state_snapshot|compressed_chat_history)>")  # how a summary begins
@@ -23,8 +23,8 @@ def is_document(value):
 
 def events(value, tally):
     """Raw events of a session (folded, where it was JSON lines)."""
-    for message in each(value["messages"], tally):
-        yield from attempt(lambda message=message: read(message, value.get("kind") == "subagent", tally), tally)
+    origin = "agent" if value.get("kind") == "subagent" else None
+    return chat.events(value["messages"], tally, lambda message, tally: read_message(message, origin, tally))
 
 
 def fold(records, tally):
@@ -56,41 +56,35 @@ def fold(records, tally):
     return {**head, "messages": list(messages.values())}
 
 
-def read(message, by_agent, tally):
-    kind, time = message.get("type"), message.get("timestamp")
+def read_message(message, origin, tally):
+    """Raw events of one message; a user's words have this origin."""
+    kind, time, content = message.get("type"), message.get("timestamp"), message.get("content")
     if kind == "user":
-        typed = message.get("displayContent") or message.get("content")  # as typed, without what was added
-        text = text_of(typed, tally)
-        words, files = FILES.subn("", own_words(text))
+        text = text_of(message.get("displayContent") or content, tally)  # as typed, without what was added
+        typed, files = FILES.subn("", text)
         if files:
             tally.left_out("content of files that the user named")
         if SNAPSHOT.match(text):
             yield compaction(text, time)
-        elif words.strip():
-            yield event("user", time, content=words, origin="agent" if by_agent else None)
-        else:
-            count_foreign(text, tally)
+        elif words := said_by_person(typed, tally):
+            yield event("user", time, content=words, origin=origin)
     elif kind == "gemini":
-        yield from reply(message, time, tally)
+        key, calls = message.get("id") or str(tally.place), message.get("toolCalls") or []
+        for _ in message.get("thoughts") or []:
+            tally.left_out("thinking")
+        yield from said_by_model(content or [], time, key, tally)
+        for call in calls:
+            yield event("tool_call", call.get("timestamp", time), name=call.get("name"), call_id=call.get("id"),
+                        arguments=arguments(call.get("args")), reply_key=key)
+        for call in calls:
+            if call.get("result") is not None:
+                yield event("tool_result", call.get("timestamp", time), content=text_of(call["result"], tally),
+                            call_id=call.get("id"))
     elif kind in ("info", "error", "warning"):
         tally.left_out(f"{kind} message")
-        if "cancelled" in str(message.get("content")).lower():
+        if "cancelled" in str(content).lower():
             yield event("interrupted")
     elif kind == "taken back":
         yield event("interrupted")
     else:
         tally.unread(f"message of unknown type {kind!r}")
-
-
-def reply(message, time, tally):
-    key, calls = message.get("id") or f"{tally.place}", message.get("toolCalls") or []
-    for _ in message.get("thoughts") or []:
-        tally.left_out("thinking")
-    yield from said_by_model(message.get("content") or [], time, key, tally)
-    for call in calls:
-        given, at = arguments(call.get("args")), call.get("timestamp", time)
-        yield event("tool_call", at, name=call.get("name"), call_id=call.get("id"), arguments=given, reply_key=key)
-    for call in calls:
-        if call.get("result") is not None:
-            answer = text_of(call["result"], tally)
-            yield event("tool_result", call.get("timestamp", time), content=answer, call_id=call.get("id"))

@@ -20,14 +20,14 @@ import re
 from functools import partialmethod
 
 from base.command import InputError
-from base.shapes import misfit
+from base.shapes import misfit, of_type
 
 FIELDS = ("content", "name", "arguments", "call_id", "kept", "opaque", "tokens_after", "time", "origin", "interrupted",
           "copied")
 KINDS = ("user", "assistant", "tool_call", "tool_result", "compaction")
-NUMBER, TEXT = lambda value: type(value) is int and value >= 0, lambda value: value is None or isinstance(value, str)
-EVENT = {"conversation_id": lambda name: isinstance(name, str) and name != "", "turn": NUMBER, "reply": NUMBER,
-         "kind": lambda kind: kind in KINDS, "content?": TEXT, "call_id?": TEXT, "origin?": TEXT, "time?": TEXT}
+EVENT = {"conversation_id": lambda name: isinstance(name, str) and name != "", "kind": lambda kind: kind in KINDS,
+         **of_type(lambda number: type(number) is int and number >= 0, "turn reply"),
+         **of_type(lambda text: text is None or isinstance(text, str), "content? call_id? origin? time?")}
 NEEDED = {"user": "content", "tool_result": "content", "tool_call": "name"}  # a text that a kind cannot be without
 HALF = re.compile(r"\\u[dD][89a-fA-F]")  # how half of a surrogate pair is written, or a pair
 DECODE = json.JSONDecoder().decode  # json.loads would look for the encoding of each line first
@@ -52,11 +52,10 @@ class Tally:
         """Count one `kind` at `place` (the line being read when not given)."""
         place = self.place if place is None else place
         self.told += 1
-        counted = self.groups[group].setdefault(kind, [0, [[place, place]]])
-        counted[0] += 1
-        if place not in (counted[1][-1][1], counted[1][-1][1] + 1):
-            counted[1].append([place, place])
-        counted[1][-1][1] = place
+        spans = self.groups[group].setdefault(kind, [])  # [first place, last place, count]
+        if not spans or place not in (spans[-1][1], spans[-1][1] + 1):
+            spans.append([place, place, 0])
+        spans[-1][1:] = place, spans[-1][2] + 1
 
     unread = partialmethod(add, "unread")
     left_out = partialmethod(add, "left_out")
@@ -65,8 +64,9 @@ class Tally:
     def summary(self):
         """{"unread": {kind: {"count": 4, "at": "3,7-9"}}, "left_out": …, "noted": …}, kinds in order of name."""
         return {
-            group: {kind: {"count": count, "at": ",".join(str(a) if a == b else f"{a}-{b}" for a, b in spans)}
-                    for kind, (count, spans) in sorted(kinds.items())}
+            group: {kind: {"count": sum(count for *_, count in spans),
+                           "at": ",".join(f"{a}-{b}" if a < b else str(a) for a, b, _ in spans)}
+                    for kind, spans in sorted(kinds.items())}
             for group, kinds in self.groups.items()}
 
 

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from base.command import status_of
-from compaction.sessions.__main__ import import_files, total, with_contexts
+from compaction.sessions.__main__ import import_files, summarize, with_contexts
 from compaction.sessions.files import conversation_ids, inputs, look
 
 
@@ -28,7 +28,7 @@ def imported(files, in_folder=False):
         rows, contexts = [], []
         events = import_files([look(path) for path in paths], conversation_ids(paths), rows)
         events = list(with_contexts(events, contexts))
-    return events, contexts, total(rows, others)
+    return events, contexts, summarize(rows, others)
 
 
 def run(main, *arguments):

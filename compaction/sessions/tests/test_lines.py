@@ -1,10 +1,10 @@
-"""Tests of sessions/lines.py: what is not whole is counted with its line, what is whole is read once."""
+"""Tests of sessions/files.py: what is not whole is counted with its line, what is whole is read once."""
 
 import tempfile
 import unittest
 from pathlib import Path
 
-from compaction.sessions.lines import digest, read_lines
+from compaction.sessions.files import digest, read_lines
 from compaction.sessions.log import Tally
 
 
