@@ -11,7 +11,6 @@ killed where one mutant takes longer than LIMIT_S: that is a hang.
 import contextlib
 import copy
 import importlib
-import io
 import json
 import os
 import random
@@ -23,51 +22,16 @@ import tempfile
 from pathlib import Path
 from unittest import mock
 
-from base.command import dump, make_parser, run_command, status_of
-from base.tests.fuzz_samples import SAMPLES, TARGETS
-from base.tests.made import places
+from base.command import dump, make_parser, run_command
+from base.tests.fuzz_samples import NEVER, SAMPLES, TARGETS
+from base.tests.made import places, run
 
 ROOT = Path(__file__).parents[2]
 LIMIT_S = 120  # for one mutant: generous, since a busy machine is slow and a hang never ends
-ODD = [
-    None,
-    True,
-    False,
-    0,
-    1,
-    -1,
-    1.5,
-    10**40,
-    "",
-    " ",
-    "x",
-    "\ud800",
-    "\u202e\x1b[2J",
-    "../../x",
-    "a/b",
-    "<bos>",
-    [],
-    {},
-    [1],
-    {"a": 1},
-    "y" * 5000,
-    json.loads("[" * 120 + "]" * 120),
-]
-JUNK = [
-    b"",
-    b"\0",
-    b"\xff\xfe",
-    b"\xef\xbb\xbf",
-    b"{",
-    b"[" * 100_000,
-    b'{"a": NaN}',
-    b'"\\ud800"',
-    b"\r\n",
-    b"\x1b[2J",
-    b"1e999",
-    b'{"a": 1, "a": 2}',
-    b"\xf0\x9f\x98",
-]
+ODD = [None, True, False, 0, 1, -1, 1.5, 10**40, "", " ", "x", "\ud800", "\u202e\x1b[2J", "../../x", "a/b", "<bos>", [],
+       {}, [1], {"a": 1}, "y" * 5000, json.loads("[" * 120 + "]" * 120)]
+JUNK = [b"", b"\0", b"\xff\xfe", b"\xef\xbb\xbf", b"{", b"[" * 100_000, b'{"a": NaN}', b'"\\ud800"', b"\r\n", b"\x1b[2J",
+        b"1e999", b'{"a": 1, "a": 2}', b"\xf0\x9f\x98"]
 
 
 def changed_value(value, chance):
@@ -124,31 +88,29 @@ def mutant(data, chance):
 def files_in(folder):
     """{path below the folder: bytes}, the locks that a run leaves aside."""
     return {str(path.relative_to(folder)): path.read_bytes()
-            for path in Path(folder).rglob("*")
-            if path.is_file() and path.suffix != ".lock"}
+            for path in Path(folder).rglob("*") if path.is_file() and path.suffix != ".lock"}
 
 
 def laid_out(target, folder):
     """(names of the samples that a target reads, its arguments), the samples written into a folder."""
-    words = TARGETS[target][0]
-    named = set(re.findall(r"\{([\w.-]+)\}", " ".join(words)))
+    named = set(re.findall(r"\{([\w.-]+)\}", target))
     used = sorted(name for name in SAMPLES if name in named or name.partition("/")[0] in named)
     for name in used:
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_bytes(SAMPLES[name]())
-    return used, [re.sub(r"\{([\w.-]+)\}", lambda match: str(folder / match[1]), word) for word in words]
+    return used, [re.sub(r"\{([\w.-]+)\}", lambda match: str(folder / match[1]), word) for word in target.split()[1:]]
 
 
 def run_mutant(target, number):
     """What is wrong with how a target took its mutant of that number, as text, or None; number -1: unmutated."""
-    chance, status_never = random.Random(f"{target} {number}"), TARGETS[target][1]
+    chance = random.Random(f"{target} {number}")
     with tempfile.TemporaryDirectory() as folder:
         used, argv = laid_out(target, Path(folder))
         hit = chance.choice(used)
         if number >= 0:
             (Path(folder) / hit).write_bytes(mutant(SAMPLES[hit](), chance))
         before = files_in(folder)
-        status, out, err = run(target.split()[0], argv, folder)
+        status, out, err = run_in(folder, target.split()[0], argv)
         after = files_in(folder)
     if number < 0:
         return f"refused without a mutation, so that it tests nothing: {err[-300:]}" if status == 2 else None
@@ -156,35 +118,21 @@ def run_mutant(target, number):
         return f"{hit}: traceback: {err.strip().splitlines()[-1][:300]}"
     if status not in (0, 1, 2, 3):
         return f"{hit}: exit status {status}"
-    if status == 2 and (
-        out or len([line for line in err.splitlines() if line.startswith(f"{Path(sys.argv[0]).name}: ")]) > 1
-    ):
+    if status == 2 and (out or len(re.findall(rf"(?m)^{re.escape(Path(sys.argv[0]).name)}: ", err)) > 1):
         return f"{hit}: refused with output, or in more than one line: {err[-300:]!r}"
     if status == 2 and after != before:
         return f"{hit}: wrote {sorted(set(after) ^ set(before)) or 'over a file'} after a refusal"
-    if status in status_never:
+    if status in NEVER.get(target.split()[0], ()):
         return f"{hit}: a wrong pass, exit status {status}"
     return None
 
 
-def run(command, argv, folder):
-    """(exit status, standard output, standard error) of a command in this process."""
-    package = (ROOT / command.replace(".", "/")).is_dir()
-    module = importlib.import_module(command + ".__main__" * package)
-    out, err = io.StringIO(), io.StringIO()
-    here = os.getcwd()
-    try:
-        os.chdir(folder)
-        with (
-            contextlib.redirect_stdout(out),
-            contextlib.redirect_stderr(err),
-            mock.patch("sys.stdin", io.StringIO("")),
-            mock.patch.dict(os.environ, {"LAB_TOKENIZER": str(Path(folder) / ".made")} if command == "prepare" else {}),
-        ):
-            status = status_of(module.main, argv)
-    finally:
-        os.chdir(here)
-    return status, out.getvalue(), err.getvalue()
+def run_in(folder, command, argv):
+    """(exit status, standard output, standard error) of a command in this process and that folder."""
+    module = importlib.import_module(command + ".__main__" * (ROOT / command.replace(".", "/")).is_dir())
+    place = {"LAB_TOKENIZER": str(Path(folder) / ".made")} if command == "prepare" else {}
+    with contextlib.chdir(folder), mock.patch.dict(os.environ, place):
+        return run(module.main, *argv)
 
 
 def run_all(work):
@@ -192,9 +140,8 @@ def run_all(work):
     problems, left = [], list(work)
     while left:
         words = [sys.executable, "-m", "base.tests.fuzz", "--child"]
-        with subprocess.Popen(
-            words, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        ) as child:
+        pipes = {name: subprocess.PIPE for name in ("stdin", "stdout", "stderr")}
+        with subprocess.Popen(words, cwd=ROOT, **pipes) as child:
             child.stdin.write(json.dumps(left).encode())
             child.stdin.close()
             for problem in answers(child):

@@ -1,13 +1,17 @@
 """Valid input of every kind that a command reads, small and made up, and the targets: which command is run on which.
 
 SAMPLES  name of a file -> a function that gives its bytes; the name stands in a target's words as {name}
-TARGETS  "command" or "command what" -> (words, exit statuses that no mutant may give: the unchanged input is a no)
-A {name} that is no sample is a place to write to. NO_FILES says why a command has no target.
+TARGETS  command lines; a {name} that is no sample is a place to write to
+NO_FILES why a command has no target
+NEVER    exit statuses that no mutant may give a command: the unchanged input is a no
 """
 
 import json
+import tempfile
 from functools import lru_cache
 from pathlib import Path
+
+from base.tests.made import run
 
 ROOT = Path(__file__).parents[2]
 CALL = {"id": "c1", "type": "function", "function": {"name": "read", "arguments": {"path": "plan.md"}}}
@@ -18,6 +22,7 @@ HISTORY = [
                   {"role": "tool", "tool_call_id": "c1", "content": "cutover on Friday"}]},
     {"id": "t3", "user": "Now we use the blue one.", "assistant": "Blue it is."},
 ]
+SMALL = "--context-limit 420 --max-new-tokens 64 --margin 16"
 BUDGET = {"context_limit": 384, "max_new_tokens": 96, "margin": 32}
 
 
@@ -74,8 +79,8 @@ def worse_report():
 def answers():
     """The published recording cut to one strategy and two seeds."""
     value = json.loads(recorded("answer-result.json"))
-    found = {"recent": {case: entries[:2] for case, entries in value["answers"]["recent"].items()}}
-    return as_json({**value, "answers": found})
+    kept = {"recent": {case: entries[:2] for case, entries in value["answers"]["recent"].items()}}
+    return as_json({**value, "answers": kept})
 
 
 def fixture():
@@ -84,19 +89,29 @@ def fixture():
     return as_json(small_fixture())
 
 
+@lru_cache
+def result():
+    """What a check of that fixture records."""
+    from compaction.check import main
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "fixture.json"
+        path.write_bytes(fixture())
+        words = f"--compactor recent --against notes {SMALL} --fixtures {path}"
+        return run(main, *words.split())[1].encode()
+
+
 def events():
-    one = {"conversation_id": "s-1", "reply": 0}
-    told = [{**one, "turn": 1, "kind": "user", "content": "Never push to main. Write the report by Monday."},
-            {**one, "turn": 1, "reply": 1, "kind": "tool_call", "name": "read", "arguments": {"path": "a"},
-             "call_id": "c1"},
-            {**one, "turn": 1, "reply": 1, "kind": "tool_result", "content": "text", "call_id": "c1"},
-            {**one, "turn": 1, "reply": 2, "kind": "assistant", "content": "I will write it."},
-            {**one, "turn": 1, "reply": 2, "kind": "compaction", "content": "The user wants a report."},
-            {**one, "turn": 2, "reply": 2, "kind": "user", "content": "As I said, never push to main."},
-            {**one, "turn": 2, "reply": 3, "kind": "tool_call", "name": "read", "arguments": {"path": "a"},
-             "call_id": "c2"},
-            {**one, "turn": 2, "reply": 3, "kind": "tool_result", "content": "text", "call_id": "c2"}]
-    return as_lines(told)
+    def event(turn, reply, kind, content="text", **more):
+        told = {"content": content} if kind != "tool_call" else {"name": "read", "arguments": {"path": "a"}}
+        return {"conversation_id": "s-1", "turn": turn, "reply": reply, "kind": kind, **told, **more}
+
+    return as_lines([
+        event(1, 0, "user", "Never push to main. Write the report by Monday."),
+        event(1, 1, "tool_call", call_id="c1"), event(1, 1, "tool_result", call_id="c1"),
+        event(1, 2, "assistant", "I will write it."), event(1, 2, "compaction", "The user wants a report."),
+        event(2, 2, "user", "As I said, never push to main."),
+        event(2, 3, "tool_call", call_id="c2"), event(2, 3, "tool_result", call_id="c2")])
 
 
 def contexts():
@@ -177,73 +192,62 @@ def template():
     return b"{% for message in messages %}{{ message['role'] }} {{ message['content'] }}\n{% endfor %}assistant"
 
 
-SAMPLES = {
-    f"{make.__name__}.json{'l' if make in (events, contexts, chat, claude, codex) else ''}": make
-    for make in (cases, shared_cases, report, worse_report, answers, fixture, events, contexts, chat, messages, locomo,
-                 longmemeval, claude, codex, gemini, items)
+LINES = (events, contexts, chat, claude, codex)
+SAMPLES = {f"{make.__name__}.json{'l' * (make in LINES)}": make for make in (
+    *LINES, cases, shared_cases, report, worse_report, answers, fixture, result, messages, locomo, longmemeval, gemini,
+    items)}
+SAMPLES |= {
+    "pin/tokenizer.json": small_tokenizer,
+    "pin/chat_template.jinja": template,
+    "gates.json": lambda: as_json({"constraint": 0.9, "contradictions": 0}),
+    "allow.json": lambda: as_json(
+        [{"strategy": "notes", "case": "held-pronoun", "change": "lost", "fact": "x", "why": "meant"}]),
+    "verdicts.jsonl": lambda: as_lines(
+        [{"key": "0" * 64, "judge": {"model": "m"}, "verdict": "absent", "answer": "No.", "problems": []}]),
+    "keys.json": lambda: recorded("answer-keys.json"),
+    "labels.json": lambda: recorded("compaction/judge/labels.json"),
+    "other_answers.json": answers,
+    "recorded.json": lambda: recorded("evaluation-result.json"),
 }
-SAMPLES |= {"pin/tokenizer.json": small_tokenizer, "pin/chat_template.jinja": template}
-SAMPLES["gates.json"] = lambda: as_json({"constraint": 0.9, "contradictions": 0})
-SAMPLES["allow.json"] = lambda: as_json(
-    [{"strategy": "notes", "case": "held-pronoun", "change": "lost", "fact": "x", "why": "meant"}])
-SAMPLES["verdicts.jsonl"] = lambda: as_lines(
-    [{"key": "0" * 64, "judge": {"model": "m"}, "verdict": "absent", "answer": "No.", "problems": []}])
-SAMPLES["result.json"] = lambda: recorded("compaction/results/notes-against-recent.json")
-SAMPLES["keys.json"] = lambda: recorded("answer-keys.json")
-SAMPLES["labels.json"] = lambda: recorded("compaction/judge/labels.json")
-SAMPLES["other_answers.json"] = answers
-SAMPLES["recorded.json"] = lambda: recorded("evaluation-result.json")
-TARGETS = {
-    "evaluate": (["--cases", "{cases.json}"], ()),
-    "evaluate shared": (["--cases", "{shared_cases.json}", "--strategies", "recent,notes,near", "--budget", "200,300"],
-                        ()),
-    "evaluate explain": (["--cases", "{cases.json}", "--explain", "case-1"], ()),
-    "answer_check": (["--recording", "{answers.json}", "--keys", "{keys.json}"], ()),
-    "answer_check attribution": (["attribution", "--recording", "{answers.json}", "--report", "{recorded.json}"], ()),
-    "answer_check compare": (["compare", "{answers.json}", "{other_answers.json}"], ()),
-    "workbench.compare": (["{report.json}", "{worse_report.json}"], (0,)),
-    "workbench.compare allow": (
-        ["{report.json}", "{worse_report.json}", "--allow", "{allow.json}", "--junit", "{out.xml}"], (0,)),
-    "workbench.report": (["{report.json}"], ()),
-    "workbench.report compaction": (["{result.json}"], ()),
-    "workbench.survey": (["{chat.jsonl}", "--strategies", "recent,notes", "--budget", "200"], ()),
-    "workbench.report markdown": (["--markdown", "{worse_report.json}"], ()),
-    "workbench.import_cases chat": (["chat", "{chat.jsonl}", "--mask"], ()),
-    "workbench.import_cases locomo": (["locomo", "{locomo.json}"], ()),
-    "workbench.import_cases longmemeval": (["longmemeval", "{longmemeval.json}"], ()),
-    "workbench.label_cases": (["{shared_cases.json}", "{labelled.json}"], ()),
-    "workbench.adapter": (["{messages.json}", "--budget", "200"], ()),
-    "workbench.retrieval_table": (["{shared_cases.json}", "--strategies", "bm25,near"], ()),
-    "compaction.check": (
-        ["--compactor", "recent", "--against", "notes", "--context-limit", "420", "--max-new-tokens", "64", "--margin",
-         "16", "--fixtures", "{fixture.json}"],
-        ()),
-    "compaction.check contexts": (
-        ["--contexts", "{contexts.jsonl}", "--fixtures", "{fixture.json}", "--record", "{kept.json}"], ()),
-    "compaction.check result": (["--compactor", "notes", "--against", "{result.json}"], ()),
-    "compaction.check verdicts": (
-        ["--contexts", "{contexts.jsonl}", "--fixtures", "{fixture.json}", "--verdicts", "{verdicts.jsonl}", "--gates",
-         "{gates.json}"],
-        ()),
-    "compaction.fixtures": (["{fixture.json}"], ()),
-    "compaction.fixtures.annotate propose": (["propose", "{events.jsonl}"], ()),
-    "compaction.fixtures.rank": (["{events.jsonl}"], ()),
-    "compaction.fixtures.from_sessions": (["{events.jsonl}", "{items.json}", "--output", "{made}"], ()),
-    "compaction.replay": (
-        ["--compactor", "notes", "--agent", "compaction.tests.doubles:shipped_forgetful_agent", "--context-limit",
-         "420", "--max-new-tokens", "64", "--margin", "16", "--fixtures", "{fixture.json}"],
-        ()),
-    "compaction.judge": (
-        ["--judge", "compaction.tests.doubles:overlap_judge", "--labels", "{labels.json}", "--repeats", "1"], ()),
-    "compaction.sessions claude": (["{claude.jsonl}", "--output", "{log.jsonl}"], ()),
-    "compaction.sessions codex": (["{codex.jsonl}", "--output", "{log.jsonl}"], ()),
-    "compaction.sessions gemini": (["{gemini.json}", "--output", "{log.jsonl}"], ()),
-    "compaction.sessions chat": (["{chat.jsonl}", "--output", "{log.jsonl}"], ()),
-    "compaction.signals": (["{events.jsonl}"], ()),
-    "tokenizer": (["{messages.json}"], ()),
-    "prepare": (["--model", "my/model", "--manifest", "{pinned.json}", "--from", "{pin}"], ()),
-}
+TARGETS = """
+evaluate --cases {cases.json}
+evaluate --cases {shared_cases.json} --strategies recent,notes,near --budget 200,300
+evaluate --cases {cases.json} --explain case-1
+answer_check --recording {answers.json} --keys {keys.json}
+answer_check attribution --recording {answers.json} --report {recorded.json}
+answer_check compare {answers.json} {other_answers.json}
+workbench.compare {report.json} {worse_report.json}
+workbench.compare {report.json} {worse_report.json} --allow {allow.json} --junit {out.xml}
+workbench.report {report.json}
+workbench.report {result.json}
+workbench.report --markdown {worse_report.json}
+workbench.survey {chat.jsonl} --strategies recent,notes --budget 200
+workbench.import_cases chat {chat.jsonl} --mask
+workbench.import_cases locomo {locomo.json}
+workbench.import_cases longmemeval {longmemeval.json}
+workbench.label_cases {shared_cases.json} {labelled.json}
+workbench.adapter {messages.json} --budget 200
+workbench.retrieval_table {shared_cases.json} --strategies bm25,near
+compaction.check --compactor recent --against notes SMALL --fixtures {fixture.json}
+compaction.check --compactor notes --against {result.json} SMALL --fixtures {fixture.json}
+compaction.check --contexts {contexts.jsonl} --fixtures {fixture.json} --record {kept.json}
+compaction.check --contexts {contexts.jsonl} --fixtures {fixture.json} --gates {gates.json} --verdicts {verdicts.jsonl}
+compaction.fixtures {fixture.json}
+compaction.fixtures.annotate propose {events.jsonl}
+compaction.fixtures.rank {events.jsonl}
+compaction.fixtures.from_sessions {events.jsonl} {items.json} --output {made}
+compaction.replay --compactor notes --agent compaction.tests.doubles:shipped_forgetful_agent SMALL --fixtures {fixture.json}
+compaction.judge --judge compaction.tests.doubles:overlap_judge --labels {labels.json} --repeats 1
+compaction.sessions {claude.jsonl} --output {log.jsonl}
+compaction.sessions {codex.jsonl} --output {log.jsonl}
+compaction.sessions {gemini.json} --output {log.jsonl}
+compaction.sessions {chat.jsonl} --output {log.jsonl}
+compaction.signals {events.jsonl}
+tokenizer {messages.json}
+prepare --model my/model --manifest {pinned.json} --from {pin}
+""".replace("SMALL", SMALL).strip().splitlines()
 NO_FILES = {
     "answer_model": "asks a server; its readers are fuzzed by the answers' own tests",
     "workbench.bench": "generates what it measures",
 }
+NEVER = {"workbench.compare": (0,)}
