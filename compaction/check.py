@@ -12,20 +12,20 @@ from pathlib import Path
 
 import tokenizer
 from base.ci import tell_ci
-from base.command import InputError, dump, file_hash, make_parser, progress, run_command
+from base.command import InputError, dump, file_hash, make_parser, progress, read_json, run_command
 from base.stats import resolution
 from base.turns import turn_texts
-from compaction import comparison, table
-from compaction.contexts import read_contexts
-from compaction.fixtures.form import load_fixtures
-from compaction.fixtures.items import rendered_texts
-from compaction.growth import BUDGET, KEEP_SHARE, grow, refuse_too_few
-from compaction.judge.asking import judge_quality
-from compaction.options import (add_budget, add_fixtures, add_judge, add_tokenizer, budget_of, counter_of,
-                                find_compactor, judge_of)
-from compaction.result_file import code_hashes, fixtures_hash, read_report, record, record_path
+from compaction import table
+from compaction.compactors import find_compactor
+from compaction.comparison import compare
+from compaction.contexts import BUDGET, KEEP_SHARE, grow_all, read_contexts
+from compaction.fixtures.form import SHIPPED, load_fixtures
+from compaction.judge.asking import judge_quality, recorded_judge
+from compaction.result_file import check_report, code_hashes, fixtures_hash, record, record_path
 from compaction.rows import GATES, decide_items, lost_at, read_gates, summarize
 from strategies import available
+
+STATES = {"met": "passed", "not worse": "passed", "missed": "failed", "worse": "failed", "undecided": "error"}
 
 
 def arguments(argv):
@@ -37,10 +37,7 @@ def arguments(argv):
                       help="contexts (JSON lines) that another system recorded, or a recorded result (.json)")
     parser.add_argument(
         "--against", metavar="B", help="the incumbent: a compactor, contexts (.jsonl) or a recorded result (.json)")
-    add_fixtures(parser)
-    add_budget(parser, BUDGET, KEEP_SHARE)
-    add_tokenizer(parser)
-    add_judge(parser)
+    add_setting(parser)
     parser.add_argument(
         "--extractive", action="store_true", help="the system that recorded --contexts only copies text")
     parser.add_argument("--against-extractive", action="store_true", help="the same of contexts given to --against")
@@ -56,12 +53,47 @@ def arguments(argv):
     return parser.parse_args(argv)
 
 
+def add_setting(parser):
+    """The options that say on what compactors are run: fixtures, budget, tokenizer, judge."""
+    parser.add_argument("--fixtures", nargs="+", type=Path, default=[SHIPPED], metavar="PATH",
+                        help="fixture files or folders (default: the shipped set)")
+    for field, told in (("context_limit", "the model's window"), ("max_new_tokens", "kept for the answer"),
+                        ("margin", "kept free")):
+        parser.add_argument(f"--{field.replace('_', '-')}", type=int, default=BUDGET[field], metavar="TOKENS",
+                            help=f"{told} (default %(default)s)")
+    parser.add_argument("--keep-share", type=float, default=KEEP_SHARE, metavar="SHARE",
+                        help="of the available input, at most, that a compactor may leave filled (default %(default)s)")
+    parser.add_argument("--tokenizer", type=Path, metavar="MANIFEST", help="count for the model of another manifest")
+    parser.add_argument("--judge", metavar="NAME",
+                        help="human, your own function (FILE.py:NAME, module:function) or the file of a model block")
+    parser.add_argument(
+        "--verdicts", type=Path, metavar="FILE", help="recorded verdicts (JSON lines): read, and with --judge added to")
+    parser.add_argument("--card", type=Path, metavar="FILE", help="the judge's card, as compaction.judge prints it")
+
+
+def setting(args):
+    """{"fixtures", "budget", "counter", "judge"} that these options name; the judge may be None. Or InputError."""
+    budget = {field: getattr(args, field) for field in BUDGET}
+    if min(budget.values()) < 0 or available({"budget": budget}) <= 0:
+        raise InputError(f"the budget {budget} leaves no input; raise --context-limit or lower the other two")
+    if not 0 < args.keep_share <= 1:
+        raise InputError(f"--keep-share is {args.keep_share}; give a share above 0, at most 1")
+    fixtures, counter = load_fixtures(args.fixtures), tokenizer.counter(args.tokenizer or tokenizer.MANIFEST)
+    for fixture in fixtures:
+        for number, turn in enumerate(fixture["history"], 1):
+            if token := next(filter(None, map(counter.control_token, turn_texts(turn))), None):
+                raise InputError(f"{fixture['conversation_id']}: turn {number}: holds the model's control token "
+                                 f"{token!r}; write it otherwise")
+    judge = recorded_judge(args.judge, args.verdicts, args.card, args.tokenizer)
+    return {"fixtures": fixtures, "budget": budget, "counter": counter, "judge": judge}
+
+
 def main(argv=None):
     args = arguments(argv)
     given = {"candidate": args.compactor or Path(args.contexts)}
     if args.against:  # a file of contexts or a result as a path, anything else as a compactor's name
         given["incumbent"] = Path(args.against) if args.against.endswith((".jsonl", ".json")) else args.against
-    recorded = {side: read_report(what)["candidate"]
+    recorded = {side: check_report(read_json(what), what)["candidate"]
                 for side, what in given.items()
                 if isinstance(what, Path) and what.suffix == ".json"}
     names = [recorded[side]["compactor"]["name"] if side in recorded else getattr(what, "name", what)
@@ -69,16 +101,12 @@ def main(argv=None):
     if args.record is not None:
         path = record_path(args.record, names)
     success = task_success(args.task_success, args.task_runs, args.task_drop)
-    fixtures, counter = load_fixtures(args.fixtures), counter_of(args)
-    setting = {"fixtures": fixtures, "budget": budget_of(args), "keep_share": args.keep_share,
-               "gates": read_gates(args.gates) if args.gates else GATES, "judge": judge_of(args), "model": args.model,
-               "manifest": args.tokenizer or tokenizer.MANIFEST, "counter": counter}
-    refuse_control_tokens(fixtures, counter.control_token)
+    run = setting(args) | {"gates": read_gates(args.gates) if args.gates else GATES}
     extractive = {"candidate": args.extractive, "incumbent": args.against_extractive}
-    sides = {side: recorded.get(side) or measured(what, setting, extractive[side]) for side, what in given.items()}
+    sides = {side: recorded.get(side) or measured(what, args, run, extractive[side]) for side, what in given.items()}
     report = {"candidate": sides.pop("candidate"), "task_success": success, "code": code_hashes(), **sides}
     if sides:
-        report["comparison"] = comparison.compare(report["candidate"], report["incumbent"])
+        report["comparison"] = compare(report["candidate"], report["incumbent"])
     print(table.render(report), file=sys.stderr)
     tell_ci("compaction.check", ci_checks(report, args.require), args.junit)
     if args.record is not None:
@@ -87,53 +115,30 @@ def main(argv=None):
     return status(report, args.require)
 
 
-def measured(what, setting, extractive):
+def measured(what, args, run, extractive):
     """One side of a report, for a compactor's name or a file of contexts, `extractive` or not."""
-    fixtures, judge, counter = setting["fixtures"], setting["judge"], setting["counter"]
-    left_out = {"unplaced": 0, "unannotated": 0}
+    fixtures, budget, judge, counter = run["fixtures"], run["budget"], run["judge"], run["counter"]
+    manifest, left_out = args.tokenizer or tokenizer.MANIFEST, {"unplaced": 0, "unannotated": 0}
     if isinstance(what, Path):
         contexts, left_out, sha256 = read_contexts(what, fixtures, counter.count)
         about = {"name": what.name, "extractive": extractive, "sha256": sha256}
     else:
-        about = find_compactor(what, setting["model"], setting["manifest"])
-        function = about.pop("function")
-        contexts = [context
-                    for fixture in progress(fixtures, desc=what, unit="conversation")
-                    for context in grow(fixture, function, setting["budget"], counter.count, setting["keep_share"])]
-        refuse_too_few(fixtures, contexts, what)
+        about = find_compactor(what, args.model, manifest)
+        contexts = grow_all(fixtures, about.pop("function"), what, budget, counter.count, args.keep_share)
     waiting = progress(contexts, desc="check", unit="context")  # a judge may take a while
-
-    def render(context):  # what another model's system left inside a turn was no request of this template's
-        unread = context.get("inside") or context.get("opaque") or context.get("failed")
-        return None if unread else rendered_texts(context["messages"], counter)
-
-    items = decide_items(fixtures, waiting, about["extractive"], judge, render)
+    items = decide_items(fixtures, waiting, about["extractive"], judge, counter)
     if not any(item["verdicts"] for item in items):
         raise InputError(f"{what}: no item was stated before a compaction, so nothing was checked; use longer "
                          "conversations, a smaller budget or contexts of these conversations")
-    contexts = [
-        {"conversation_id": context["conversation_id"], "compaction": context["compaction"], "turn": context["turn"],
-         "tokens": context["tokens"], **{field: bool(context.get(field)) for field in ("inside", "opaque", "failed")}}
-        for context in contexts]
-    limit = available({"budget": setting["budget"]})
-    return {"compactor": about, "budget": setting["budget"], "available_input": limit,
-            "keep_share": None if isinstance(what, Path) else setting["keep_share"], "gates": setting["gates"],
-            "counter": counter.profile(), "manifest_sha256": file_hash(setting["manifest"]),
+    contexts = [{field: part for field, part in context.items() if field != "messages"} for context in contexts]
+    limit = available({"budget": budget})
+    return {"compactor": about, "budget": budget, "available_input": limit,
+            "keep_share": None if isinstance(what, Path) else args.keep_share, "gates": run["gates"],
+            "counter": counter.profile(), "manifest_sha256": file_hash(manifest),
             "fixtures": {"conversations": len(fixtures), "items": len(items), "sha256": fixtures_hash(fixtures)},
             "judge": judge.about() if judge else None, "left_out": left_out,
-            **summarize(items, contexts, limit, setting["gates"], judge_quality(judge.card) if judge else None),
+            **summarize(items, contexts, limit, run["gates"], judge_quality(judge.card) if judge else None),
             "contexts": contexts, "items": items}
-
-
-def refuse_control_tokens(fixtures, control_token):
-    """InputError where a text of a fixture holds a control token: the template would act on it."""
-    for fixture in fixtures:
-        for number, turn in enumerate(fixture["history"], 1):
-            for text in turn_texts(turn):
-                token = control_token(text)
-                if token:
-                    raise InputError(f"{fixture['conversation_id']}: turn {number}: holds the model's control token "
-                                     f"{token!r}; write it otherwise")
 
 
 def task_success(rate, runs, drop=None):
@@ -150,18 +155,16 @@ def task_success(rate, runs, drop=None):
 
 def ci_checks(report, require):
     """What a CI system is told: the decision, each gated row, and each item that got worse, or was lost."""
-    checks = [("decision", {0: "passed", 1: "failed", 3: "error"}[status(report, require)], table.decision(report))]
-    states = {"met": "passed", "not worse": "passed", "missed": "failed", "worse": "failed", "undecided": "error"}
-    if "comparison" in report:
-        checks += [(row["name"], states[row["change"]], row["change"]) for row in report["comparison"]["rows"]]
-        worse = [item for item in report["comparison"]["changed"] if item["candidate"] in ("absent", "contradicted")]
-        gone = [
-            (item, f"{item['incumbent']} -> {item['candidate']} at compaction {item['compaction']}") for item in worse]
+    if compared := report.get("comparison"):
+        rows = [(row["name"], row["change"]) for row in compared["rows"]]
+        gone = [(item, f"{item['incumbent']} -> {item['candidate']} at compaction {item['compaction']}")
+                for item in compared["changed"] if item["candidate"] in ("absent", "contradicted")]
     else:
-        rows = [row for row in report["candidate"]["rows"] if row["gate"] is not None]
-        checks += [(row["name"], states[row["state"]], row["state"]) for row in rows]
+        rows = [(row["name"], row["state"]) for row in report["candidate"]["rows"] if row["gate"] is not None]
         gone = [(item, f"lost at compaction {lost_at(item)}") for item in report["candidate"]["items"] if lost_at(item)]
-    checks += [(item["item"], "failed", f"{item['class']}: {told}") for item, told in gone]
+    decided = {0: "passed", 1: "failed", 3: "error"}[status(report, require)]
+    checks = [("decision", decided, table.decision(report)), *((name, STATES[state], state) for name, state in rows),
+              *((item["item"], "failed", f"{item['class']}: {told}") for item, told in gone)]
     return [{"group": "compaction.check", "name": name, "state": state, "message": message}
             for name, state, message in checks]
 

@@ -1,9 +1,21 @@
-"""Read contexts that another system recorded, so that a compactor in any language can be checked.
+"""The contexts that compactions leave: of a conversation grown here, or recorded by another system in any language.
 
-A line is {"conversation_id", "compaction" (number, from 1), "messages"}, and optionally
-turn          the user turn, from 1, that it was made for: items of earlier turns were stated before it. Without it that
-              is the turn whose user message the context ends with; where that is no single turn, the last context of a
-              conversation is checked for every item, and an earlier one is counted as unplaced and not checked
+Does not shrink anything itself (compactors.py) or check what is left (fixtures/items.py).
+
+context  {"conversation_id", "compaction" (from 1), "turn" (the user turn it was made at: items of earlier turns were
+         stated before it), "tokens" (None: not known), "inside", "opaque", "failed", "messages"}
+
+Growing
+- a conversation is compacted when its rendered context with the next user message exceeds the available input;
+- the compactor gets what its last compaction left and the messages since, nothing older, the user message last;
+- its budget is the lab's with less available input: `keep_share` of it, so that the conversation can go on growing;
+- what it left is carried as it stands; the user message is put last if it left that out;
+- a context above the model's window is a failed compaction: no request can hold it, and its conversation ends there.
+
+A recorded line is {"conversation_id", "compaction" (number, from 1), "messages"}, and optionally
+turn          the user turn, from 1, that it was made for. Without it that is the turn whose user message the context
+              ends with; where that is no single turn, the last context of a conversation is checked for every item,
+              and an earlier one is counted as unplaced and not checked
 inside        true where it was made inside the turn before `turn`: of that one only the user's words surely came before
 opaque        true where it cannot be read, or not wholly; then messages may be left out
 tokens_after  tokens of the whole first request after it, as its server counted them; without it the messages are
@@ -12,53 +24,120 @@ A line of a conversation that no fixture describes is counted and not checked.
 The event log of compaction.sessions is read too: its compaction events are the contexts.
 """
 
+import copy
 import hashlib
 from collections import Counter
 
-from base.command import InputError
+from base.command import InputError, progress
 from base.lines import stream
-from base.shapes import Only, misfit
+from base.own_code import call_own
+from base.shapes import NONE, Only, misfit
 from base.turns import message_problem
 from compaction.fixtures.form import positive
-from compaction.growth import counted
+from strategies import available, turn_messages
 
+KEEP_SHARE = 0.5
+BUDGET = {"context_limit": 4096, "max_new_tokens": 512, "margin": 64}
 LINE = Only({"conversation_id": str, "compaction": positive, "messages?": list, "turn?": positive, "inside?": bool,
              "opaque?": bool, "tokens_after?": positive})
-EVENT = {"turn": int, "content?": (str, type(None)), "kept?": [{"content": str}], "opaque?": (bool, type(None))}
+EVENT = {"turn": int, "content?": (str, NONE), "kept?": [{"content": str}], "opaque?": (bool, NONE)}
+
+
+def grow_all(fixtures, compactor, name, budget, count, keep_share):
+    """Every context that a compactor of that name leaves while each conversation grows.
+
+    InputError where one compacted less often than its fixture expects: its items were hardly tested. One that ended
+    with a failed compaction may have had fewer.
+    """
+    contexts, short = [], []
+    for fixture in progress(fixtures, desc=name, unit="conversation"):
+        made, expected = grow(fixture, compactor, budget, count, keep_share), fixture["compactions_expected"]
+        contexts += made
+        if len(made) < expected and not (made and made[-1]["failed"]):
+            short.append(f"{fixture['conversation_id']}: {len(made)} of {expected}")
+    if short:
+        raise InputError(f"{name}: compacted less often than the fixtures expect: {'; '.join(short)}; use a smaller "
+                         "budget or lower compactions_expected")
+    return contexts
+
+
+def grow(fixture, compactor, budget, count, keep_share=KEEP_SHARE):
+    """Every context that `compactor` leaves while the fixture's conversation grows turn by turn."""
+    limit = available({"budget": budget})
+    smaller = budget | {"context_limit": budget["context_limit"] - limit + int(limit * keep_share)}
+    context, contexts = [], []
+    for number, turn in enumerate(fixture["history"], 1):
+        current, *rest = turn_messages(turn)
+        grown = [*context, current]
+        if context and count(grown) > limit:
+            place = f"{fixture['conversation_id']}: compaction {len(contexts) + 1} (turn {number})"
+            left = call_own(compactor, f"{place}: the compactor", copy.deepcopy(grown), dict(smaller), count)
+            check_messages(left, f"{place}: what the compactor returned")
+            grown = copy.deepcopy(left)  # neither side may change what the other has
+            if grown[-1]["role"] != "user" or not grown[-1]["content"].endswith(current["content"]):
+                grown.append(current)
+            tokens = counted(grown, count, place)
+            failed = tokens > budget["context_limit"]
+            contexts.append({"conversation_id": fixture["conversation_id"], "compaction": len(contexts) + 1,
+                             "turn": number, "tokens": tokens, "inside": False, "opaque": False, "failed": failed,
+                             "messages": grown})
+            if failed:  # a compactor whose output grows would go on growing with every turn
+                break
+        context = [*grown, *rest]
+    return contexts
+
+
+def check_messages(messages, place):
+    """InputError for what is no list of at least one chat message."""
+    problem = None if isinstance(messages, list) and messages else f"{place}: no list of messages"
+    for number, message in enumerate([] if problem else messages, 1):
+        problem = problem or message_problem(message, f"{place}: message {number}")
+    if problem:
+        raise InputError(f"{problem}; give a list of messages with role and content")
+
+
+def counted(messages, count, place):
+    """Tokens of a context; InputError that names its place where the model's template refuses it."""
+    try:
+        return count(messages)
+    except InputError as error:
+        raise InputError(f"{place}: {error}") from None
 
 
 def read_contexts(path, fixtures, count):
-    """(contexts as growth.py makes them, {"unplaced", "unannotated"}: lines not checked, SHA-256 of what was read).
+    """(contexts, {"unplaced", "unannotated"}: lines not checked, SHA-256 of what was read) of a file of JSON lines.
 
-    InputError names the line that is none. The file is read once: it may be a pipe.
+    InputError names the line that is no context. The file is read once: it may be a pipe.
     """
     known = {fixture["conversation_id"]: fixture for fixture in fixtures}
     lines, events, others, digest = {}, Counter(), 0, hashlib.sha256()
     for place, line in stream(path, digest):
         if isinstance(line, dict) and "kind" in line:
-            if line["kind"] != "compaction" or line.get("conversation_id") not in known:
+            name = line.get("conversation_id")
+            if line["kind"] != "compaction" or not isinstance(name, str) or name not in known:
                 continue  # an event log holds more than the annotated conversations
-            events[line["conversation_id"]] += 1
-            line = from_event(line, events[line["conversation_id"]], place)
-        check_line(line, place)
-        if line["conversation_id"] not in known:
+            events[name] += 1
+            line = from_event(line, events[name], place)
+        if problem := misfit(line, LINE, place):
+            raise InputError(f"{problem}; write it as contexts.py says")
+        if line.get("messages") or not line.get("opaque"):
+            check_messages(line.get("messages"), place)
+        key = name, number = line["conversation_id"], line["compaction"]
+        if name not in known:
             others += 1
             continue
-        turns = known[line["conversation_id"]]["turns"]
-        if line.get("turn", 1) > turns + 1:
-            raise InputError(
-                f"{place}: was made at turn {line['turn']}, the fixture of {line['conversation_id']} has {turns}; "
-                "correct the turn or make the fixture of the whole conversation")
-        key = line["conversation_id"], line["compaction"]
+        if line.get("turn", 1) > known[name]["turns"] + 1:
+            raise InputError(f"{place}: was made at turn {line['turn']}, the fixture of {name} has "
+                             f"{known[name]['turns']}; correct the turn or make the fixture of the whole conversation")
         if key in lines:
-            raise InputError(f"{place}: compaction {key[1]} of {key[0]} stands twice; remove one")
-        lines[key] = (place, line)
+            raise InputError(f"{place}: compaction {number} of {name} stands twice; remove one")
+        lines[key] = place, line
     if not lines:
         raise InputError(f"{path}: no context of an annotated conversation; record some or name other --fixtures")
-    last = {name: number for name, number in sorted(lines)}
-    placed = [placed_context(line, place, number == last[name], known[name], count)
-              for (name, number), (place, line) in sorted(lines.items(), key=lambda entry: entry[0])]
-    contexts = [context for context in placed if context]
+    last = dict(sorted(lines))
+    placed = [placed_context(*lines[name, number], number == last[name], known[name], count)
+              for name, number in sorted(lines)]
+    contexts = [context for context in placed if context["turn"]]
     return contexts, {"unplaced": len(placed) - len(contexts), "unannotated": others}, digest.hexdigest()
 
 
@@ -74,34 +153,18 @@ def from_event(event, number, place):
             "inside": True, **tokens, "messages": messages, "opaque": bool(event.get("opaque")) or not messages}
 
 
-def check_line(line, place):
-    """Refuse a line that is no context."""
-    problem = misfit(line, LINE, place)
-    if not problem and not line.get("messages") and not line.get("opaque"):
-        problem = f"{place}: messages must be a list of at least one message, unless the line is marked opaque"
-    for position, message in enumerate([] if problem else line.get("messages", []), 1):
-        problem = problem or message_problem(message, f"{place}: message {position}")
-    if problem:
-        raise InputError(f"{problem}; write it as contexts.py says")
-
-
-def placed_context(line, place, is_last, fixture, count):
-    """The context with its turn and tokens, or None where nothing says which items were stated before it."""
+def placed_context(place, line, is_last, fixture, count):
+    """The context of a line; its turn is None where nothing says which items were stated before it."""
     messages, inside, opaque = line.get("messages", []), line.get("inside", False), line.get("opaque", False)
-    turn = line.get("turn") or ending_turn(messages, fixture["history"]) or (fixture["turns"] + 1 if is_last else None)
-    tokens = line.get("tokens_after")
+    turn, tokens = line.get("turn"), line.get("tokens_after")
+    if turn is None:
+        ends = messages[-1]["content"] if messages and messages[-1]["role"] == "user" else ""
+        turns = [number for number, turn in enumerate(fixture["history"], 1) if ends.endswith(turn["user"])]
+        turn = turns[0] if len(turns) == 1 else fixture["turns"] + 1 if is_last else None
     if tokens is None and not (inside or opaque):
         tokens = counted(messages, count, place)
-    return turn and {"conversation_id": line["conversation_id"], "compaction": line["compaction"], "turn": turn,
-                     "inside": inside, "messages": messages, "tokens": tokens, "opaque": opaque}
-
-
-def ending_turn(messages, history):
-    """The number of the one turn whose user message the context ends with, or None."""
-    if not messages or messages[-1]["role"] != "user":
-        return None
-    turns = [number for number, turn in enumerate(history, 1) if messages[-1]["content"].endswith(turn["user"])]
-    return turns[0] if len(turns) == 1 else None
+    return {"conversation_id": line["conversation_id"], "compaction": line["compaction"], "turn": turn,
+            "tokens": tokens, "inside": inside, "opaque": opaque, "failed": False, "messages": messages}
 
 
 def as_messages(events, name=str):
@@ -109,22 +172,21 @@ def as_messages(events, name=str):
 
     A result stands behind the message that calls. `name` gives a call its new id: one that a tool uses twice is two.
     """
-    groups, names, left_out = [], {}, 0  # a group: a message, and behind one that calls the results
-    for one in events:
-        content = one.get("content") or ""
-        if one["kind"] == "tool_call":
-            given = one.get("arguments")
+    groups, calls, left_out = [], {}, 0  # a group: a message, and behind one that calls the results
+    for event in events:
+        kind, content, given = event["kind"], event.get("content") or "", event.get("arguments")
+        if kind in ("user", "assistant"):
+            groups.append([{"role": kind, "content": content}])
+        elif kind == "tool_call":
             if not groups or groups[-1][-1]["role"] != "assistant":
                 groups.append([{"role": "assistant", "content": ""}])
-            call_id = name(one.get("call_id"))
-            names[one.get("call_id")] = call_id, groups[-1]
-            function = {"name": str(one.get("name")),
+            call_id = name(event.get("call_id"))
+            calls[event.get("call_id")] = call_id, groups[-1]
+            function = {"name": str(event.get("name")),
                         "arguments": given if isinstance(given, dict) else {"input": given}}
             groups[-1][0].setdefault("tool_calls", []).append({"id": call_id, "type": "function", "function": function})
-        elif one["kind"] in ("user", "assistant"):
-            groups.append([{"role": one["kind"], "content": content}])
-        elif one.get("call_id") in names:
-            call_id, group = names.pop(one["call_id"])
+        elif event.get("call_id") in calls:
+            call_id, group = calls.pop(event["call_id"])
             group.append({"role": "tool", "tool_call_id": call_id, "content": content})
         else:
             left_out += 1

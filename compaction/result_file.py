@@ -16,24 +16,18 @@ from strategies import available
 RESULTS = Path(__file__).parent / "results"
 CODE = ["base/stats.py", "strategies.py", *(f"compaction/{name}.py" for name in (
     "comparison", "compactors", "contexts", "fixtures/classify", "fixtures/form", "fixtures/items", "fixtures/literals",
-    "growth", "rows"))]  # what decides a figure  # fmt: skip
+    "rows"))]  # what decides a figure  # fmt: skip
 SIDES = ("candidate", "incumbent")
 NEEDS_KEY = {"supported": True, "unjudged": True, "verbatim": False, "opaque": False}  # the others may have one
-
-
-def read_report(path):
-    """A recorded report that follows from its own items, or InputError."""
-    return check_report(read_json(path), path)
 
 
 def check_report(report, path):
     """The report as it is, or InputError for the first part of it that does not follow from its own items."""
     problem = misfit(report, COMPACTION, "the report")
     try:
-        for side in SIDES:
-            if not problem and side in report and (problem := side_problem(report[side])):
-                problem = f"{side}: {problem}"
-        problem = problem or report_problem(report)
+        problem = problem or next(problems(report), None)
+    except NotComparable as error:
+        problem = str(error)
     except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:  # of fields that no shape holds
         problem = f"cannot be computed again ({error!r:.80})"
     if problem:
@@ -41,64 +35,58 @@ def check_report(report, path):
     return report
 
 
-def side_problem(result):
-    """Where one side does not follow from its items and contexts, or None."""
+def problems(report):
+    """What in a report does not follow from its items, one after the other: what follows a problem may be wrong too."""
+    sides = [side for side in SIDES if side in report]
+    for side in sides:
+        yield from (f"{side}: {problem}" for problem in side_problems(report[side]))
+    if ("comparison" in report) != (len(sides) == 2):
+        yield "a comparison without two sides, or two sides without one"
+    if "comparison" in report and report["comparison"] != compare(*(report[side] for side in SIDES)):
+        yield "the comparison does not follow from its sides"
+    success = report["task_success"]
+    if success and success != resolution(success["rate"], success["n"], success.get("drop")):
+        yield "task_success does not follow from its rate"
+
+
+def side_problems(result):
+    """What in one side does not follow from its items and contexts."""
     contexts, items = {item["conversation_id"]: {} for item in result["items"]}, set()
     for context in result["contexts"]:
         name, number = context["conversation_id"], str(context["compaction"])
         if number in contexts.get(name, {number}):
-            return f"compaction {number} of {name} stands twice, or has no items"
+            yield f"compaction {number} of {name} stands twice, or has no items"
         contexts[name][number] = context
         too_large = context["tokens"] is not None and context["tokens"] > result["budget"]["context_limit"]
         if context["failed"] != (too_large and result["keep_share"] is not None):
-            return f"compaction {number} of {name}: failed is {context['failed']}"
+            yield f"compaction {number} of {name}: failed is {context['failed']}"
     for item in result["items"]:
         place = item["conversation_id"], item["item"]
-        if problem := "stands twice" if place in items else item_problem(item, contexts[item["conversation_id"]]):
-            return f"item {item['item']}: {problem}"
+        if place in items:
+            yield f"item {item['item']}: stands twice"
         items.add(place)
+        yield from (f"item {item['item']}: {problem}" for problem in item_problems(item, contexts[place[0]]))
     limit = available({"budget": result["budget"]})
     judge = judge_quality(result["judge"]["card"]) if result["judge"] else None
     again = {"fixtures": result["fixtures"] | {"conversations": len(contexts), "items": len(items)},
              "available_input": limit, **summarize(result["items"], result["contexts"], limit, result["gates"], judge)}
-    unlike = [field for field, value in again.items() if value != result[field]]
-    return f"{unlike[0]} does not follow from its items" if unlike else None
+    yield from (f"{field} does not follow from its items" for field, value in again.items() if value != result[field])
 
 
-def item_problem(item, contexts):
-    """What is wrong with an item's verdicts at the contexts {number: context} of its conversation, or None."""
+def item_problems(item, contexts):
+    """What is wrong with an item's verdicts at the contexts {number: context} of its conversation."""
     if not (item["lines"].keys() | item["keys"].keys() <= item["verdicts"].keys() <= contexts.keys()):
-        return "has verdicts, lines or keys of compactions that are not there"
+        yield "has verdicts, lines or keys of compactions that are not there"
     for number, context in contexts.items():
         verdict, key = item["verdicts"].get(number), number in item["keys"]
         before = item["turn"] < context["turn"]
-        unsure = (
-            context["inside"] and item["turn"] == context["turn"] - 1
-        )  # its user may have stated it, or a tool later
+        unsure = context["inside"] and item["turn"] == context["turn"] - 1  # its user may have stated it, or a tool
         if not unsure and before != (verdict is not None):
-            return f"compaction {number}: {verdict or 'no verdict'}, stated {'before' if before else 'after'} it"
-        if verdict and (context["failed"]
-                        and verdict != "absent"
-                        or NEEDS_KEY.get(verdict, key) != key
-                        or context["opaque"]
-                        and verdict not in ("opaque", "verbatim")):
-            return f"compaction {number}: cannot be {verdict} {'with' if key else 'without'} a judge's key there"
-    return None
-
-
-def report_problem(report):
-    """Where what stands beside the sides does not follow from them, or None."""
-    if ("comparison" in report) != ("incumbent" in report):
-        return "a comparison without two sides, or two sides without one"
-    try:
-        if "comparison" in report and report["comparison"] != compare(*(report[side] for side in SIDES)):
-            return "the comparison does not follow from its sides"
-    except NotComparable as error:
-        return str(error)
-    success = report["task_success"]
-    if success and success != resolution(success["rate"], success["n"], success.get("drop")):
-        return "task_success does not follow from its rate"
-    return None
+            yield f"compaction {number}: {verdict or 'no verdict'}, stated {'before' if before else 'after'} it"
+        unlike = (context["failed"] and verdict != "absent"
+                  or context["opaque"] and verdict not in ("opaque", "verbatim"))
+        if verdict and (unlike or NEEDS_KEY.get(verdict, key) != key):
+            yield f"compaction {number}: cannot be {verdict} {'with' if key else 'without'} a judge's key there"
 
 
 def record_path(given, names):
@@ -109,8 +97,8 @@ def record_path(given, names):
     """
     if not given:
         RESULTS.mkdir(exist_ok=True)
-    path = Path(
-        given or RESULTS / ("-against-".join(re.sub(r"[^A-Za-z0-9._-]", "-", name) for name in names) + ".json"))
+        given = RESULTS / f"{'-against-'.join(re.sub('[^A-Za-z0-9._-]', '-', name) for name in names)}.json"
+    path = Path(given)
     if not path.absolute().parent.is_dir():
         raise InputError(f"{path}: there is no such folder to record in; make it or name another file")
     check_replaceable(path, partial(is_result_of, names))

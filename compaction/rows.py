@@ -3,7 +3,6 @@
 item     {"conversation_id", "item", "class", "tags", "turn", "literal", "probe", "verdicts", "lines", "keys"}
          the last three by compaction, its number as text: verdicts {"1": "verbatim", "2": "absent"}, lines of the
          context, and what a recorded verdict is found by. An item without verdicts was never checked.
-context  {"conversation_id", "compaction", "turn", "tokens" (None: not known), ...} as growth.py makes them
 row      {"row", "name", "value", "of", "unknown", "judged", "worst", "best", "gate", "state"}
          value         decisions retained of a class, contradictions, or the 95th percentile of the prompt sizes known
          of            decisions, or contexts whose size is known; unknown: of them not decided (contexts: besides them)
@@ -20,14 +19,13 @@ from base.command import InputError, read_json
 from base.shapes import Only, misfit
 from base.stats import percentile, wilson
 from compaction.fixtures.form import CLASSES, TAGS
-from compaction.fixtures.items import JUDGED, RETAINED, UNKNOWN, check
+from compaction.fixtures.items import JUDGED, RETAINED, UNKNOWN, check, rendered_texts
 from compaction.fixtures.literals import stands
 
 GATES = {"constraint": 0.95, "open_question": 0.90, "commitment": 0.95, "reference": 0.98, "contradictions": 0,
          "prompt_tokens": "budget"}  # "budget": the available input of the run  # fmt: skip
-NAMES = {"constraint": "constraints retained", "open_question": "open questions retained",
-         "commitment": "commitments retained", "reference": "references retained", "contradictions": "contradictions",
-         "prompt_tokens": "prompt tokens after compaction"}  # fmt: skip
+NAMES = {name: f"{name}s retained".replace("_", " ") for name in CLASSES} | {
+    "contradictions": "contradictions", "prompt_tokens": "prompt tokens after compaction"}  # fmt: skip
 SHARE = (lambda gate: not misfit(gate, (int, float)) and 0 <= gate <= 1, type(None))
 COUNT = (lambda gate: not misfit(gate, int) and gate >= 0, type(None))
 GIVEN = Only({**{f"{name}?": SHARE for name in CLASSES}, "contradictions?": COUNT,
@@ -43,32 +41,33 @@ def read_gates(path):
     return GATES | given
 
 
-def decide_items(fixtures, contexts, extractive, judge=None, render=None):
+def decide_items(fixtures, contexts, extractive, judge=None, counter=None):
     """Every item of the fixtures with its verdict at each context that it was stated before.
 
-    render   context -> the texts that a model reads of it; without it, those of its messages
+    counter   renders what a model reads of a context; without it, the texts of its messages are that
     """
-    items = {(fixture["conversation_id"], item["id"]): {
-        "conversation_id": fixture["conversation_id"], "item": item["id"], "class": item["class"],
-        "tags": item.get("tags", []), "turn": item["turn"], "literal": item["literal"], "probe": item["probe"],
-        "verdicts": {}, "lines": {}, "keys": {}}
-        for fixture in fixtures for item in fixture["must_survive"]}  # fmt: skip
     by_id = {fixture["conversation_id"]: fixture for fixture in fixtures}
+    items = {(name, item["id"]): {
+        "conversation_id": name, "item": item["id"], "class": item["class"], "tags": item.get("tags", []),
+        **{field: item[field] for field in ("turn", "literal", "probe")}, "verdicts": {}, "lines": {}, "keys": {}}
+        for name, fixture in by_id.items() for item in fixture["must_survive"]}  # fmt: skip
     for context in contexts:
-        fixture, number = by_id[context["conversation_id"]], str(context["compaction"])
-        context = context | {"texts": render(context)} if render else context
-        for item in (item for item in fixture["must_survive"] if stated(item, fixture, context)):
-            decision = check(item, fixture["history"], context, extractive, judge)
-            for field, part in (("verdicts", "verdict"), ("lines", "line"), ("keys", "key")):
-                if decision[part] is not None:
-                    items[fixture["conversation_id"], item["id"]][field][number] = decision[part]
+        name, number = context["conversation_id"], str(context["compaction"])
+        if counter and not (context["inside"] or context["opaque"] or context["failed"]):
+            context = context | {"texts": rendered_texts(context["messages"], counter)}  # others were no whole request
+        for item in by_id[name]["must_survive"]:
+            if stated(item, by_id[name]["history"], context):
+                decision = check(item, by_id[name]["history"], context, extractive, judge)
+                for part in ("verdict", "line", "key"):
+                    if decision[part] is not None:
+                        items[name, item["id"]][part + "s"][number] = decision[part]
     return list(items.values())
 
 
-def stated(item, fixture, context):
+def stated(item, history, context):
     """Whether an item was surely stated before a context. One made inside a turn comes after its user's words."""
-    if item["turn"] == context["turn"] - 1 and context.get("inside"):
-        return bool(stands(item["literal"], fixture["history"][item["turn"] - 1]["user"]))
+    if item["turn"] == context["turn"] - 1 and context["inside"]:
+        return bool(stands(item["literal"], history[item["turn"] - 1]["user"]))
     return item["turn"] < context["turn"]
 
 
@@ -82,66 +81,59 @@ def summarize(items, contexts, limit, gates=GATES, judge=None):
     covered = {context["conversation_id"] for context in contexts}
     uncovered = sorted({item["conversation_id"] for item in items} - covered)
     fields = ("conversation_id", "compaction", "tokens")
-    failed = [{field: context[field] for field in fields} for context in contexts if context.get("failed")]
+    failed = [{field: context[field] for field in fields} for context in contexts if context["failed"]]
     rows = build_rows(items, contexts, limit, gates)
     for row in rows:
         row |= {"judge": judge} if row["judged"] else {}
     met = compliant(rows)
     return {"compliant": False if failed else None if met and uncovered else met, "failed": failed, "rows": rows,
-            "difficulties": [difficulty(tag, [item for item in items if tag in item["tags"]]) for tag in TAGS],
-            "uncovered": uncovered,
+            "difficulties": [difficulty(tag, items) for tag in TAGS], "uncovered": uncovered,
             "never_checked": [
                 item["item"] for item in items if not item["verdicts"] and item["conversation_id"] in covered],
-            "opaque_contexts": sum(bool(context.get("opaque")) for context in contexts),
-            "missing_verdicts": missing(items)}
+            "opaque_contexts": sum(context["opaque"] for context in contexts), "missing_verdicts": missing(items)}
 
 
 def build_rows(items, contexts, limit, gates=GATES):
     """The report's rows, in the order of GATES."""
     rows = []
     for name in list(GATES)[:-1]:
-        of_row = items_of(name, items)
-        rows.append(verdict_row(name, Counter(verdicts(of_row)), gates[name], judged(of_row)))
+        made = decisions(items, name)
+        judged = sum(bool(key) and verdict in JUDGED for verdict, key in made)
+        rows.append(verdict_row(name, Counter(verdict for verdict, _ in made), gates[name], judged))
     gate = limit if gates["prompt_tokens"] == "budget" else gates["prompt_tokens"]
     return [*rows, tokens_row([context["tokens"] for context in contexts], gate)]
 
 
-def items_of(name, items):
-    """The items of a class's row; contradictions are of all."""
-    return [item for item in items if name in (item["class"], "contradictions")]
+def decisions(items, name="contradictions"):
+    """[(verdict, key, or None where no judge was needed), ...] of the row of that name; contradictions are of all."""
+    return [(verdict, item["keys"].get(number))
+            for item in items
+            if name in (item["class"], "contradictions")
+            for number, verdict in item["verdicts"].items()]
 
 
 def verdicts(items):
     """All verdicts of these items, one for each decision."""
-    return [verdict for item in items for verdict in item["verdicts"].values()]
+    return [verdict for verdict, _ in decisions(items)]
 
 
-def judged(items):
-    """How many decisions a judge made: only where one was needed does a decision have a key."""
-    return sum(item["verdicts"][number] in JUDGED for item in items for number in item["keys"])
-
-
-def open_questions(items):
-    """The keys of the questions that wait for a judge, one for each unjudged decision."""
-    return [
-        item["keys"][number] for item in items for number, verdict in item["verdicts"].items() if verdict == "unjudged"]
+def count(counts, kinds):
+    return sum(counts[kind] for kind in kinds)
 
 
 def verdict_row(name, counts, gate=None, judged=0):
-    """The row of a class, or of contradictions, from {verdict: decisions}.
+    """The row of a class, or of contradictions, from a Counter of verdicts.
 
-    verdict_row("reference", {"verbatim": 58, "absent": 2, "unjudged": 1}) -> value 58 of 61, worst 58/61, best 59/61
+    verdict_row("reference", Counter(verbatim=58, absent=2, unjudged=1)) -> value 58 of 61, worst 58/61, best 59/61
     """
-    counted = ("contradicted",) if name == "contradictions" else RETAINED
-    value, of = sum(counts.get(verdict, 0) for verdict in counted), sum(counts.values())
-    unknown = sum(counts.get(verdict, 0) for verdict in UNKNOWN)
-    worst, best, more = None, None, {}
-    if name == "contradictions" and of:
-        worst, best = value + unknown, value  # every unknown decision could be one more
-    elif name != "contradictions":
-        worst, best = (value / of, (value + unknown) / of) if of else (None, None)
-        more = {"wilson": [wilson(value, of)[0], wilson(value + unknown, of)[1]] if of else None}
-    return new_row(name, value, of, unknown, judged, worst, best, gate, more)
+    of, unknown = counts.total(), count(counts, UNKNOWN)
+    if name == "contradictions":  # every unknown decision could be one more
+        value = counts["contradicted"]
+        return new_row(name, value, of, unknown, judged, (value + unknown, value) if of else (None, None), gate)
+    value = count(counts, RETAINED)
+    ends = (value / of, (value + unknown) / of) if of else (None, None)
+    interval = [wilson(value, of)[0], wilson(value + unknown, of)[1]] if of else None
+    return new_row(name, value, of, unknown, judged, ends, gate, wilson=interval)
 
 
 def tokens_row(tokens, gate=None):
@@ -151,38 +143,39 @@ def tokens_row(tokens, gate=None):
     """
     known = [size for size in tokens if size is not None]
     unknown = len(tokens) - len(known)
-    ends = [percentile([*known, *[end] * unknown], 0.95) if known else None for end in (math.inf, 0)]
-    worst, best = (None if end == math.inf else end for end in ends)
-    more = {"median": percentile(known, 0.5) if known else None}
-    return new_row(
-        "prompt_tokens", percentile(known, 0.95) if known else None, len(known), unknown, 0, worst, best, gate, more)
+    if not known:
+        return new_row("prompt_tokens", None, 0, unknown, 0, (None, None), gate, median=None)
+    worst, best = (percentile([*known, *[end] * unknown], 0.95) for end in (math.inf, 0))
+    ends = (None if worst == math.inf else worst, best)
+    median, value = (percentile(known, share) for share in (0.5, 0.95))
+    return new_row("prompt_tokens", value, len(known), unknown, 0, ends, gate, median=median)
 
 
-def new_row(name, value, of, unknown, judged, worst, best, gate, more):
-    """A row with the state of its gate; of classes more is better, of the others less."""
+def new_row(name, value, of, unknown, judged, ends, gate, **more):
+    """A row with the state of its gate; ends: (worst, best)."""
+    worst, best = ends
+    sign = 1 if name in CLASSES else -1  # of classes more is better, of the others less
     if gate is None:
         state = "no gate"
-    elif worst is not None and (worst >= gate if name in CLASSES else worst <= gate):
+    elif worst is not None and sign * worst >= sign * gate:
         state = "met"
-    elif best is not None and (best < gate if name in CLASSES else best > gate):
-        state = "missed"
     else:
-        state = "undecided"
+        state = "missed" if best is not None and sign * best < sign * gate else "undecided"
     return {"row": name, "name": NAMES[name], "value": value, "of": of, "unknown": unknown, "judged": judged,
             "worst": worst, "best": best, **more, "gate": gate, "state": state}
 
 
 def compliant(rows):
     """True when every gate is met, False when one is missed, None when that is not known or no gate is set."""
-    states = {row["state"] for row in rows} - {None}
+    states = {row["state"] for row in rows} - {"no gate"}
     return False if "missed" in states else None if "undecided" in states or not states else True
 
 
 def difficulty(tag, items):
     """How the items of one difficulty fared; no gate, since a set has few of each."""
-    counts = Counter(verdicts(items))
-    return {"tag": tag, "kept": sum(counts[verdict] for verdict in RETAINED), "decisions": counts.total(),
-            "unknown": sum(counts[verdict] for verdict in UNKNOWN), "contradicted": counts["contradicted"]}
+    counts = Counter(verdicts([item for item in items if tag in item["tags"]]))
+    return {"tag": tag, "kept": count(counts, RETAINED), "decisions": counts.total(),
+            "unknown": count(counts, UNKNOWN), "contradicted": counts["contradicted"]}
 
 
 def lost_at(item):
@@ -193,4 +186,5 @@ def lost_at(item):
 
 def missing(items):
     """Verdicts that are not there: distinct questions for a judge, and decisions in contexts that cannot be read."""
-    return {"unjudged": len(set(open_questions(items))), "opaque": verdicts(items).count("opaque")}
+    return {"unjudged": len({key for verdict, key in decisions(items) if verdict == "unjudged"}),
+            "opaque": verdicts(items).count("opaque")}

@@ -1,6 +1,7 @@
 """Show a report of check.py to a person: the decision first, then its reasons, in lines of at most 100 columns."""
 
 import textwrap
+from collections import Counter
 
 from base.shown import columns, one_line
 from compaction.fixtures.form import CLASSES
@@ -14,12 +15,15 @@ COMPLIANT = {True: "compliant: every gate is met", False: "not compliant: a gate
 
 def render(report):
     """The whole text for standard error."""
-    new, old, compared = report["candidate"], report.get("incumbent"), report.get("comparison")
-    changes = changed_lines(compared["changed"]) if old else lost_lines(new["items"])
-    losses = [f"{side}: {lost_count(report[side]['items'])}" for side in ("candidate", "incumbent") if old]
-    unchecked = notes_on(new) + ["incumbent: " + line for line in ([*failures(old), *notes_on(old)] if old else [])]
-    parts = [[decision(report), *reasons(new, compared)], [heading(new, old)], row_lines(new, old, compared),
-             difficulty_lines(new, old), changes + losses, unjudged_lines(new["items"]), unchecked,
+    new, compared = report["candidate"], report.get("comparison")
+    names = [side for side in ("candidate", "incumbent") if side in report]
+    sides = [report[name] for name in names]
+    items, unchecked = lost_lines(new["items"]), notes_on(new)
+    if compared:
+        items = changed_lines(compared["changed"]) + [f"{name}: {lost_count(report[name]['items'])}" for name in names]
+        unchecked += [f"incumbent: {line}" for line in failures(sides[1]) + notes_on(sides[1])]
+    parts = [[decision(report), *reasons(new, compared)], [heading(*sides)], row_lines(sides, compared),
+             difficulty_lines(sides), items, unjudged_lines(new["items"]), unchecked,
              [success_line(report["task_success"])]]
     return "\n\n".join("\n".join(piece for line in part for piece in wrapped(line)) for part in parts if part)
 
@@ -33,18 +37,18 @@ def wrapped(line):
 
 def decision(report):
     """The answers to the two questions in one line; what is mostly unknown says so first."""
-    compared, failed = report.get("comparison"), len(report["candidate"]["failed"])
-    told = [f"not compliant: {failed} compactions failed" if failed else COMPLIANT[report["candidate"]["compliant"]]]
+    new, compared, told = report["candidate"], report.get("comparison"), []
+    decided = verdicts(new["items"])
+    unknown = sum(verdict in UNKNOWN for verdict in decided)
+    if 2 * unknown > len(decided):
+        told.append(f"mostly unknown: {unknown} of {len(decided)} decisions are unjudged or opaque")
     if compared:
         worse = ["failed compactions"] * compared["failed"]
         worse += [row["name"] for row in compared["rows"] if row["change"] == "worse"]
-        told.insert(0,
-                    {"safe": "safe: no gated row got worse", "not decided": "not decided",
+        told.append({"safe": "safe: no gated row got worse", "not decided": "not decided",
                      "blocked": f"blocked: worse in {', '.join(worse)}"}[compared["decision"]])
-    decided = verdicts(report["candidate"]["items"])
-    unknown = sum(verdict in UNKNOWN for verdict in decided)
-    if 2 * unknown > len(decided):
-        told.insert(0, f"mostly unknown: {unknown} of {len(decided)} decisions are unjudged or opaque")
+    failed = len(new["failed"])
+    told.append(f"not compliant: {failed} compactions failed" if failed else COMPLIANT[new["compliant"]])
     return "; ".join(told)
 
 
@@ -61,10 +65,10 @@ def reasons(new, compared):
 
 def failures(result):
     """A line that names the failed compactions, where there are some."""
-    places = [f"{one['compaction']} of {one['conversation_id']} ({one['tokens']:,} tokens)" for one in result["failed"]]
-    return chosen((places,
-                   f"{len(places)} compactions failed, as they left more than the model's window holds, and "
-                   f"their conversations went no further: {', '.join(places)}"))
+    places = [f"{failed['compaction']} of {failed['conversation_id']} ({failed['tokens']:,} tokens)"
+              for failed in result["failed"]]
+    return chosen((places, f"{len(places)} compactions failed, as they left more than the model's window holds, and "
+                           f"their conversations went no further: {', '.join(places)}"))
 
 
 def chosen(*lines):
@@ -72,27 +76,27 @@ def chosen(*lines):
     return [text for condition, text in lines if condition]
 
 
-def heading(new, old):
+def heading(new, old=None):
     names = new["compactor"]["name"] + (f" against {old['compactor']['name']}" if old else "")
     return (f"{names}: {new['fixtures']['conversations']} conversations, {new['fixtures']['items']} items, "
             f"{len(new['contexts'])} compactions, {len(verdicts(new['items']))} decisions, {new['available_input']:,} "
             "tokens available")
 
 
-def row_lines(new, old, compared):
+def row_lines(sides, compared):
     """One line a row: value, share and its 95% interval, gate, state; with an incumbent its value and the change."""
-    before = {row["row"]: row for row in old["rows"]} if old else {}
     changes = {row["row"]: row["change"] for row in compared["rows"]} if compared else {}
-    cells = [["row", "value", "share", "95%", "gate", "state"] + ["incumbent", "change"] * bool(old)]
-    for row in new["rows"]:
+    cells = [["row", "value", "share", "95%", "gate", "state"] + ["incumbent", "change"] * bool(compared)]
+    for row, *before in zip(*(side["rows"] for side in sides)):
         name = "tokens: median, p95" if row["row"] == "prompt_tokens" else row["name"].removesuffix(" retained")
         cells.append([name, value(row), share(row), interval(row), gate(row), row["state"]])
-        cells[-1] += [value(before[row["row"]]), changes.get(row["row"], "no gate")] if old else []
+        cells[-1] += [cell for old in before for cell in (value(old), changes.get(row["row"], "no gate"))]
     header, *lines = columns(cells)
-    notes = [[f"    {judged_note(row)}"] if row["judged"] else [] for row in new["rows"]]
-    unknown = any(row["unknown"] for row in [*new["rows"], *before.values()])
-    return [header, *(part for line, note in zip(lines, notes) for part in [line, *note]),
-            *["    +n?: so many more are not known"] * unknown]
+    told = [header]
+    for row, line in zip(sides[0]["rows"], lines):
+        told += [line] + [f"    {judged_note(row)}"] * bool(row["judged"])
+    unknown = any(row["unknown"] for side in sides for row in side["rows"])
+    return told + ["    +n?: so many more are not known"] * unknown
 
 
 def value(row):
@@ -129,13 +133,12 @@ def judged_note(row):
     return f"[{row['judged']} judged; {row['judge']}]" if row.get("judged") else ""
 
 
-def difficulty_lines(new, old):
+def difficulty_lines(sides):
     """How the items of each difficulty fared; those that no item has are left out."""
-    cells = [["difficulty", "kept", "contradicted"] + ["incumbent", "contradicted"] * bool(old)]
-    for sides in zip(*(side["difficulties"] for side in (new, old) if side)):
-        if any(side["decisions"] for side in sides):
-            cells.append([sides[0]["tag"]])
-            cells[-1] += [cell for side in sides for cell in (kept(side), side["contradicted"])]
+    cells = [["difficulty", "kept", "contradicted"] + ["incumbent", "contradicted"] * (len(sides) - 1)]
+    for counts in zip(*(side["difficulties"] for side in sides)):
+        if any(side["decisions"] for side in counts):
+            cells.append([counts[0]["tag"], *(cell for side in counts for cell in (kept(side), side["contradicted"]))])
     return columns(cells) if len(cells) > 1 else []
 
 
@@ -150,9 +153,8 @@ def changed_lines(changed):
         lines.append(
             f"  {item['item']} ({', '.join([item['class'], *item['tags']])}) at compaction {item['compaction']}: "
             f"{item['incumbent']} -> {item['candidate']}")
-        for side in ("incumbent", "candidate"):
-            line = item[f"{side}_line"]
-            lines.append(f"      {side}: {'(nothing like it)' if line is None else one_line(line, WIDTH - 20)}")
+        lines += [f"      {side}: {one_line(item[f'{side}_line'] or '(nothing like it)', WIDTH - 20)}"
+                  for side in ("incumbent", "candidate")]
     return lines
 
 
@@ -168,10 +170,10 @@ def lost_lines(items):
 
 def lost_count(items):
     """4 items lost: 3 at compaction 1, 1 at compaction 2; where nothing is known of others, how many those are."""
-    places = [lost_at(item) for item in items if lost_at(item)]
-    counts = ", ".join(f"{places.count(number)} at compaction {number}" for number in sorted(set(places)))
+    places = Counter(lost_at(item) for item in items if lost_at(item))
+    counts = ", ".join(f"{times} at compaction {number}" for number, times in sorted(places.items()))
     unclear = sum(not lost_at(item) and bool(set(item["verdicts"].values()) & set(UNKNOWN)) for item in items)
-    told = f"{len(places)} items lost: {counts}" if places else f"no item {'is known to be ' * bool(unclear)}lost"
+    told = f"{places.total()} items lost: {counts}" if places else f"no item {'is known to be ' * bool(unclear)}lost"
     return told + (f"; of {unclear} it is not known" if unclear else "")
 
 

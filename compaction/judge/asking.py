@@ -12,6 +12,7 @@ verdicts  JSON lines {"key", "judge", "verdict", "answer", "problems"}: key is t
 import json
 import random
 import re
+import sys
 from functools import partial
 from pathlib import Path
 
@@ -20,9 +21,8 @@ from base.command import InputError, read_json, sha256
 from base.lines import append_line, read_lines
 from base.own_code import call_own, code_hash, load_function
 from base.shapes import NONE, Only, misfit
-from base.shown import one_line
+from base.shown import one_line, written_out
 from compaction.fixtures.items import JUDGED, question_key
-from compaction.judge.human import human_judge
 from compaction.judge.model import NoAnswer, answer_text, pinned_model
 from modelkit.braces import with_places
 from modelkit.prompts import build_prompt, fence
@@ -48,6 +48,8 @@ OUTPUT = ('One JSON object and nothing else: {"answer": "' + FORM + '", "verdict
 SCHEMA = {"answer": {"type": str, "required": True}, "verdict": {"type": str, "required": True, "one_of": list(JUDGED)}}
 ATTEMPTS = 3
 ANSWER_TOKENS = 256
+LETTERS = {"s": "supported", "a": "absent", "c": "contradicted", "": None}
+PROMPT = "Does the record still give that answer? [s]upported, [a]bsent, [c]ontradicted, empty for no verdict: "
 LINE = Only({"key": lambda key: isinstance(key, str) and len(key) == 64, "judge": object, "answer": object,
              "verdict": lambda verdict: verdict is None or verdict in JUDGED, "problems": list})  # a recorded verdict
 CARD = {"judge": object, "kappa": (float, NONE), "agreement": {"right": int, "judged": int, "unjudged": int}}
@@ -127,10 +129,14 @@ def objects(text):
 
 
 def recorded_judge(name=None, path=None, card_path=None, manifest=None):
-    """The judge that a command's options name: one to ask, recorded verdicts, or both.
+    """The judge that a command's options name: one to ask, recorded verdicts, or both; None where they name none.
 
     It has an identity, a `card` (or "unmeasured") and `about()`, what a report says of it.
     """
+    if not (name or path):
+        if card_path:
+            raise InputError(f"{card_path}: a card says nothing without its judge; name --judge or --verdicts too")
+        return None
     if name == "human" and not path:
         raise InputError("--judge human: give --verdicts FILE too, where what the person says is kept")
     ask = find_judge(name, manifest) if name else None
@@ -170,11 +176,34 @@ def find_judge(name, manifest=None):
         return make_judge(ask, model["identity"] | {"prompt_sha256": words})
     function = load_function(name, "human, the file of a model block")
 
-    def ask(question):
+    def judge(question):
         return call_own(function, f"{name}: asked {question['probe']!r}", question)
 
-    ask.identity = getattr(function, "identity", None) or {"function": name, "sha256": code_hash(function)}
-    return ask
+    judge.identity = getattr(function, "identity", None) or {"function": name, "sha256": code_hash(function)}
+    return judge
+
+
+def human_judge():
+    """A person as the judge: asked on standard error, read from standard input; InputError where that ends."""
+    seen = [None]  # the last record, which the next question is often about as well
+
+    def judge(question):
+        if question["context"] != seen[0]:
+            print(f"\n{written_out(question['context'])}", file=sys.stderr)
+        seen[0] = question["context"]
+        print(written_out(f"\nQuestion: {question['probe']}\nRight answer: {question['expect']}"), file=sys.stderr)
+        while True:
+            print(PROMPT, end="", file=sys.stderr, flush=True)
+            line = sys.stdin.readline()
+            if not line:
+                print(file=sys.stderr)
+                raise InputError("standard input ended before the last verdict; those so far are kept, run it again")
+            letter = line.strip().lower()[:1]
+            if letter in LETTERS:
+                return {"verdict": LETTERS[letter], "answer": None, "problems": []}
+
+    judge.identity = {"human": "asked in the terminal"}
+    return judge
 
 
 def read_verdicts(path):

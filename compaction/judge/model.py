@@ -34,7 +34,7 @@ def pinned_model(path, manifest=None):
     from answer_model import AnswerModel, read_model
 
     block = read_model(path)
-    counter = tokenizer.counter(manifest) if manifest else tokenizer.counter()
+    counter = tokenizer.counter(manifest or tokenizer.MANIFEST)
     model, seed = AnswerModel(block), block["seeds"][0]
     identity = {"model": block["ollama_tag"], "digest": block.get("ollama_digest"),
                 "version": model.identity["version"], "options": block["options"] | GREEDY, "seed": seed}

@@ -19,14 +19,12 @@ from base.command import InputError, dump, make_parser, progress, run_command
 from base.own_code import call_own, code_hash, load_function
 from base.shown import written_out
 from base.stats import mcnemar
-from compaction.check import refuse_control_tokens
-from compaction.fixtures.form import load_fixtures
+from compaction.check import add_setting, setting
+from compaction.compactors import find_compactor
+from compaction.contexts import grow_all
 from compaction.fixtures.items import RETAINED, UNKNOWN
-from compaction.growth import BUDGET, KEEP_SHARE, grow, refuse_too_few
 from compaction.judge.asking import judge_quality
 from compaction.judge.model import kept, pinned_model
-from compaction.options import (add_budget, add_fixtures, add_judge, add_tokenizer, budget_of, counter_of,
-                                find_compactor, judge_of)
 from compaction.replay.agent import go_on, model_agent, recorded_run
 from compaction.result_file import fixtures_hash
 from strategies import available, turn_messages
@@ -127,31 +125,26 @@ def main(argv=None):
     who = parser.add_mutually_exclusive_group(required=True)
     who.add_argument("--agent", metavar="NAME", help="your own agent (FILE.py:NAME, module:function)")
     who.add_argument("--model", type=Path, metavar="FILE", help="model block of a real server")
-    add_fixtures(parser)
+    add_setting(parser)
     parser.add_argument("--window", type=int, metavar="TOKENS",
                         help="context limit of the reference (default: the budget's)")
     parser.add_argument("--steps", type=int, default=1, metavar="N", help="user turns to replay (default %(default)s)")
     parser.add_argument("--keep", type=Path, metavar="FILE", help="keep each reply of --model; go on from it")
-    add_budget(parser, BUDGET, KEEP_SHARE)
-    add_judge(parser)
-    add_tokenizer(parser)
     args = parser.parse_args(argv)
     if args.steps < 1:
         raise InputError(f"--steps is {args.steps}; replay at least the current user turn")
-    budget, judge, fixtures = budget_of(args), judge_of(args), load_fixtures(args.fixtures)
+    fixtures, budget, counter, judge = setting(args).values()
     window = budget["context_limit"] if args.window is None else args.window
     if window < budget["context_limit"]:
         raise InputError(f"--window is {window}; the reference needs at least the budget's {budget['context_limit']}")
     room = available({"budget": budget | {"context_limit": window}})
-    counter = counter_of(args)
-    refuse_control_tokens(fixtures, counter.control_token)
     compactor = find_compactor(args.compactor, args.model, args.tokenizer)
     function = compactor.pop("function")
     agent, identity = find_agent(args)
-    grown = [grow(fixture, function, budget, counter.count, args.keep_share) for fixture in fixtures]
-    refuse_too_few(fixtures, sum(grown, []), args.compactor)
-    rows = [replay(fixture, contexts[-1], agent, judge, counter.count, room, args.steps)
-            for fixture, contexts in zip(progress(fixtures, desc="replay", unit="conversation"), grown)]
+    contexts = grow_all(fixtures, function, args.compactor, budget, counter.count, args.keep_share)
+    last = {context["conversation_id"]: context for context in contexts}
+    rows = [replay(fixture, last[fixture["conversation_id"]], agent, judge, counter.count, room, args.steps)
+            for fixture in progress(fixtures, desc="replay", unit="conversation")]
     report = {"compactor": compactor, "agent": identity, "judge": judge.about() if judge else None, "budget": budget,
               "keep_share": args.keep_share, "window": window, "steps": args.steps, "counter": counter.profile(),
               "fixtures": {"conversations": len(fixtures), "sha256": fixtures_hash(fixtures)},

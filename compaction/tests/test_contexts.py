@@ -78,6 +78,7 @@ class Reading(unittest.TestCase):
         log = [{"conversation_id": "small", "turn": 1, "kind": "user", "content": "hello"},
                {"conversation_id": "small", "turn": 4, "kind": "compaction", "content": "Do not push to main"},
                {"conversation_id": "other", "turn": 4, "kind": "compaction", "content": "x"},
+               {"conversation_id": [], "turn": 4, "kind": "compaction", "content": "x"},
                {"conversation_id": "small", "turn": 9, "kind": "compaction", "content": None, "opaque": True},
                {"conversation_id": "small", "turn": 10, "kind": "compaction", "content": ""}]
         contexts, *_ = self.read(*log)
@@ -114,7 +115,8 @@ class Reading(unittest.TestCase):
 
     def test_refuses_lines_that_cannot_be_checked(self):
         wrong = {"conversation_id is": line() | {"conversation_id": 3}, "compaction is": line(0),
-                 "turn is": line(turn=0), "messages must be": line() | {"messages": []}, "field 'note'": line(note=1),
+                 "turn is": line(turn=0), "no list of messages": line() | {"messages": []},
+                 "field 'note'": line(note=1),
                  "is \\[1\\], not an object": [1],
                  "message 1 has no role": line() | {"messages": [{"role": "x", "content": ""}]},
                  "compaction is True": line() | {"compaction": True}, "opaque is 'no'": line(opaque="no"),

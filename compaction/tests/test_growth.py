@@ -5,7 +5,7 @@ import unittest
 
 from base.command import InputError
 from compaction import compactors
-from compaction.growth import BUDGET, grow, refuse_too_few, smaller_budget
+from compaction.contexts import BUDGET, grow, grow_all
 from compaction.tests.doubles import count_words, small_fixture
 from strategies import NOTES_HEADER
 
@@ -14,6 +14,10 @@ SMALL = {"context_limit": 70, "max_new_tokens": 8, "margin": 2}  # 60 words avai
 
 def grown(compactor, fixture=None, budget=SMALL, keep_share=0.5):
     return grow(fixture or small_fixture(), compactor, budget, count_words, keep_share)
+
+
+def twice(history, budget, count):
+    return history * 2
 
 
 def last_two(history, budget, count):
@@ -114,12 +118,16 @@ class Growth(unittest.TestCase):
     def test_a_conversation_that_compacts_too_seldom_passes_unless_it_failed(self):
         fixture = small_fixture(compactions_expected=9)
         told = f"mine: compacted .*: small: {len(grown(last_two))} of 9; "
-        self.assertRaisesRegex(InputError, told, refuse_too_few, [fixture], grown(last_two), "mine")
-        refuse_too_few([small_fixture()], grown(last_two), "mine")
-        refuse_too_few([fixture], [context | {"failed": True} for context in grown(last_two)], "mine")
+        with self.assertRaisesRegex(InputError, told):
+            grow_all([fixture, small_fixture()], last_two, "mine", SMALL, count_words, 0.5)
+        for fixture, compactor, left in ((small_fixture(), last_two, grown(last_two)), (fixture, twice, grown(twice))):
+            self.assertEqual(grow_all([fixture], compactor, "mine", SMALL, count_words, 0.5), left)
 
     def test_the_shipped_budget_leaves_half_for_growth(self):
-        self.assertEqual(smaller_budget(BUDGET, 0.5), {"context_limit": 2336, "max_new_tokens": 512, "margin": 64})
+        given, fixture = [], small_fixture()
+        fixture["history"][0]["user"] = "word " * 4000
+        grown(lambda history, budget, count: given.append(budget) or history[-1:], fixture, BUDGET)
+        self.assertEqual(given, [{"context_limit": 2336, "max_new_tokens": 512, "margin": 64}])
 
 
 class BuiltIn(unittest.TestCase):
@@ -173,7 +181,8 @@ class BuiltIn(unittest.TestCase):
         kept = compactors.fitting(lines, case, "", count_words)
         self.assertEqual(kept[:2], lines[:2])
         self.assertLess(len(kept), len(lines))
-        self.assertLessEqual(count_words([{"content": compactors.block(kept)}]) + 1, 100 // 2)  # 1: the question
+        text = compactors.with_pins("", kept)
+        self.assertLessEqual(count_words([{"content": text}]) + 1, 100 // 2)  # 1: the question
 
     def test_a_sentence_of_two_classes_is_pinned_once_and_one_that_is_pinned_not_again(self):
         turn = {"user": "We must decide whether it stays, no idea who knows.", "assistant": "ok"}

@@ -12,7 +12,7 @@ from base.command import read_json
 from base.own_code import source_hash
 from compaction import check, result_file, table
 from compaction.fixtures.form import load_fixtures
-from compaction.result_file import read_report
+from compaction.result_file import check_report
 from compaction.rows import verdicts
 from compaction.tests.doubles import prepared
 
@@ -36,7 +36,7 @@ class Recorded(unittest.TestCase):
             with redirect_stdout(out), redirect_stderr(io.StringIO()):
                 check.main(["--compactor", name] + ([] if incumbent else ["--against", "recent"]))
             fresh, recorded = (json.loads(out.getvalue()),
-                               read_report(result_file.RESULTS / f"{name}-against-recent.json"))
+                               check_report(read_json(result_file.RESULTS / f"{name}-against-recent.json"), name))
             incumbent = incumbent or fresh["incumbent"]
             for side, result in (("candidate", fresh["candidate"]), ("incumbent", incumbent)):
                 for part in result:  # what else it holds follows from the two, or read_report had refused it

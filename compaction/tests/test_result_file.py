@@ -6,10 +6,10 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from base.command import InputError
+from base.command import InputError, read_json
 from base.stats import resolution
 from compaction import result_file
-from compaction.result_file import check_report, item_problem, read_report, record, record_path
+from compaction.result_file import check_report, item_problems, record, record_path
 from compaction.tests.made import made_item, made_report, made_result
 
 KINDS = {
@@ -85,7 +85,7 @@ class Checking(unittest.TestCase):
         context = {"turn": 9, "inside": False, "opaque": False, "failed": True}
         for verdict, told in (("absent", None),
                               ("verbatim", "compaction 1: cannot be verbatim without a judge's key there")):
-            self.assertEqual(item_problem(made_item(verdict) | {"turn": 1}, {"1": context}), told)
+            self.assertEqual(next(item_problems(made_item(verdict) | {"turn": 1}, {"1": context}), None), told)
 
     def test_two_results_that_cannot_be_compared_stand_merged_in_one(self):
         other = copy.deepcopy(PAIR)
@@ -121,7 +121,7 @@ class Recording(unittest.TestCase):
             record(self.path, PAIR | {"n": tokens}, ["double", "double"])
         names = sorted(path.name for path in self.path.parent.iterdir())
         self.assertEqual(names, ["result.json", "result.previous.2.json", "result.previous.json"])
-        self.assertEqual(read_report(self.path)["n"], 2)
+        self.assertEqual(check_report(read_json(self.path), "r.json")["n"], 2)
 
     def test_a_file_of_somebody_elses_is_replaced(self):
         for text in ("{}", "notes", json.dumps(made_report(KINDS["copied"])),

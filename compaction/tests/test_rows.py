@@ -3,6 +3,7 @@
 import json
 import tempfile
 import unittest
+from collections import Counter
 from pathlib import Path
 
 from base.stats import wilson
@@ -14,12 +15,12 @@ from compaction.tests.made import made_item, made_result
 def retained_row(name, kept, decisions, unknown=0, gate=None):
     """The row of a class from its counts."""
     counts = {"verbatim": kept, "unjudged": unknown, "absent": decisions - kept - unknown}
-    return verdict_row(name, counts, gate)
+    return verdict_row(name, Counter(counts), gate)
 
 
 def contradictions_row(count, decisions, unknown=0, gate=None):
     counts = {"contradicted": count, "opaque": unknown, "verbatim": decisions - count - unknown}
-    return verdict_row("contradictions", counts, gate)
+    return verdict_row("contradictions", Counter(counts), gate)
 
 
 def sizes(known, unknown=0, gate=1000):
@@ -46,7 +47,7 @@ class PublishedExample(unittest.TestCase):
         self.assertEqual((compliant(rows()), answer(rows(), rows())), (False, "safe"))
 
     def test_a_run_without_any_gate_is_compliant(self):
-        self.assertIsNone(compliant([row | {"gate": None, "state": None} for row in rows()]))
+        self.assertIsNone(compliant(build_rows([made_item("verbatim")], [], 100, dict.fromkeys(GATES))))
 
     def test_better_on_four_rows_and_worse_on_contradictions_is_blocked(self):
         self.assertEqual(answer(rows((75, 80), (48, 51), (100, 103), (60, 61), 3), rows()), "blocked")
@@ -99,7 +100,8 @@ class Gates(unittest.TestCase):
     def test_a_failed_compaction_is_compliant_or_safe_where_its_rows_are(self):
         context = {"conversation_id": "c", "compaction": 1, "tokens": 99}
         for failed in (True, False):
-            result = summarize([], [context | {"failed": failed}], 100, dict.fromkeys(GATES))
+            gates = dict.fromkeys(GATES) | {"prompt_tokens": 100}
+            result = summarize([], [context | {"failed": failed, "opaque": False}], 100, gates)
             self.assertIs(result["compliant"], not failed)
         fine = made_result(extractive=True)
         self.assertEqual(compare(fine | {"failed": [context]}, fine)["decision"], "blocked")

@@ -2,8 +2,8 @@
 
 import unittest
 
-from compaction.growth import grow
-from compaction.summary import HEADER, make_summary
+from compaction.compactors import SUMMARY_HEADER, make_summary
+from compaction.contexts import grow
 from compaction.tests.doubles import count_words, small_fixture
 from modelkit.prompts import instruction_region
 
@@ -28,7 +28,7 @@ class Summary(unittest.TestCase):
         self.assertNotIn("push to main", instruction_region(prompts[0], tag))
         self.assertIn("push to main", prompts[0])
         self.assertEqual(contexts[0]["messages"][0],
-                         {"role": "system", "content": f"{HEADER}\n<summary>\nThey must not push.\n</summary>"})
+                         {"role": "system", "content": f"{SUMMARY_HEADER}\n<summary>\nThey must not push.\n</summary>"})
 
     def test_an_earlier_summary_is_summarised_again_and_only_the_new_one_stays(self):
         contexts, prompts = grown("first words", "second words", "third words")

@@ -15,10 +15,10 @@ from answer_model import MODEL
 from answers.tests.ollama_double import OllamaDouble
 from base.command import InputError, status_of
 from compaction import check
-from compaction.growth import grow
+from compaction.compactors import find_compactor
+from compaction.contexts import grow
 from compaction.judge.asking import find_judge, read_verdicts
 from compaction.judge.model import kept, pinned_model
-from compaction.options import find_compactor
 from compaction.replay import __main__ as replay
 from compaction.replay.agent import go_on, model_agent
 from compaction.tests.doubles import CountsWords, count_words, small_fixture

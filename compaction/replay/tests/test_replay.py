@@ -10,7 +10,7 @@ from base.stats import mcnemar
 from base.turns import message_texts
 from compaction.fixtures.form import SHIPPED, load_fixtures
 from compaction.fixtures.literals import stands
-from compaction.growth import grow
+from compaction.contexts import grow_all
 from compaction.replay.__main__ import main, pair, replay, summarize
 from compaction.replay.agent import go_on, model_agent, recorded_tools
 from compaction.tests.doubles import count_words, forgetful_agent, prepared, small_fixture
@@ -130,9 +130,10 @@ class Shipped(unittest.TestCase):
 
     def test_the_discordant_pairs_are_exactly_the_items_that_stand_no_longer_in_the_last_context(self):
         gone, made = set(), []
-        with mock.patch("compaction.replay.__main__.grow", lambda *given: made.append(grow(*given)) or made[-1]):
+        with mock.patch("compaction.replay.__main__.grow_all", lambda *given: made.extend(grow_all(*given)) or made):
             report, err = self.run_main("--compactor", "ledger", "--window", "32768")
-        for fixture, (*_, context) in zip(load_fixtures(), made, strict=True):
+        last = {context["conversation_id"]: context for context in made}
+        for fixture, context in zip(load_fixtures(), last.values(), strict=True):
             texts = [text for message in context["messages"] for text in message_texts(message)]
             for item in fixture["must_survive"]:
                 literals = (item["literal"], *item.get("also", ()))
