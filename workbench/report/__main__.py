@@ -19,10 +19,9 @@ from base.result_files import KINDS, check_evaluation, read_result
 from base.shown import one_line, written_out
 from evaluate import summarize
 from tokens.manifest import MANIFEST
-from workbench.report.compacted import compaction_section, replay_section
+from workbench.report.compacted import compaction_section, replay_section, signals_section
 from workbench.report.sent import read_requests
-from workbench.report.traffic import signals_section, survey_section
-from workbench.report.view import comparison_section, evaluation_section
+from workbench.report.view import comparison_section, evaluation_section, survey_section
 
 SECTIONS = {"comparison": comparison_section, "survey": survey_section, "signals": signals_section,
             "compaction": compaction_section, "replay": replay_section}
@@ -32,39 +31,33 @@ SIGNS = str.maketrans({sign: f"&#{ord(sign)};" for sign in "|\\`*_[]~@#"})
 def section_of(path, args):
     """The section of one result file; InputError for a file that is none or does not follow from its rows."""
     kind, result = read_result(path, *KINDS)
-    if kind == "evaluation":
-        check_evaluation(result, path, summarize)
-        requests, notes = ({}, []) if args.markdown else read_requests(path, result, args)
-        return evaluation_section(path.name, result, args.show, requests, args.only) | {"notes": notes}
-    more = () if kind in ("comparison", "survey") else (args.show, args.only)
-    return SECTIONS[kind](path.name, result, *more)
+    if kind != "evaluation":
+        return SECTIONS[kind](path.name, result, args)
+    check_evaluation(result, path, summarize)
+    requests, notes = ({}, []) if args.markdown else read_requests(path, result, args)
+    return evaluation_section(path.name, result, args, requests) | {"notes": notes}
 
 
-def shown(value):
+def page_value(value):
     """A value as the page writes it, before it is escaped: control characters and overrides written out."""
     return written_out(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 
-def safe(value):
+def summary_value(value):
     """A value as the summary writes it: on one line, with nothing in it that Markdown or HTML acts on."""
     return escape(" ".join(one_line(value).split()), quote=False).translate(SIGNS)
 
 
-def filled(template, finalize, escaped, **values):
-    """The text of a template, each value of it passed through `finalize`."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
+def filled(sections, markdown=False):
+    """The page of some sections, or their summary."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    environment = Environment(loader=FileSystemLoader(Path(__file__).parent,
-                                                      encoding="utf-8"), trim_blocks=True, undefined=StrictUndefined,
-                              autoescape=select_autoescape(default=escaped,
-                                                           disabled_extensions=("css", )), finalize=finalize)
-    return environment.get_template(template).render(**values)
-
-
-def page(sections):
-    """The page as text."""
-    title = "What reaches the model" if len(sections) != 1 else f"What reaches the model: {sections[0]['name']}"
-    return filled("page.jinja", shown, True, title=title, sections=sections)
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent, encoding="utf-8"), trim_blocks=True, undefined=StrictUndefined,
+        autoescape=not markdown, finalize=summary_value if markdown else page_value)
+    title = "What reaches the model" + (f": {sections[0]['name']}" if len(sections) == 1 else "")
+    template = environment.get_template("summary.jinja" if markdown else "page.jinja")
+    return template.render(title=title, sections=sections)
 
 
 def main(argv=None):
@@ -80,9 +73,7 @@ def main(argv=None):
     args = parser.parse_args(argv)
     if args.show < 1:
         raise InputError("--show: a number from 1 on is wanted")
-    sections = [section_of(path, args) for path in args.results]
-    sys.stdout.write(filled("summary.jinja", safe, False, sections=sections) if args.markdown else page(sections))
-    return 0
+    sys.stdout.write(filled([section_of(path, args) for path in args.results], args.markdown))
 
 
 if __name__ == "__main__":

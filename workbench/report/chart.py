@@ -16,7 +16,7 @@ DASHES = ("none", "7 3", "2 3", "9 3 2 3", "4 2", "1 2", "12 4", "6 2 1 2 1 2", 
 
 
 def nice_top(value):
-    """The smallest of 1, 2, 2.5, 5 times a power of ten that is not below the value; 1 for none."""
+    """The smallest of 1, 2, 2.5, 5 times a power of ten that is not below the value; 1 for none: nice_top(30) -> 50."""
     if not value:
         return 1
     power = 10 ** math.floor(math.log10(value))
@@ -31,34 +31,26 @@ def short(value):
 def chart(title, budgets, series, top=None):
     """The chart of {name: a value or None for each budget}; a None leaves a gap."""
     values = [value for line in series.values() for value in line if value is not None]
-    top = top or nice_top(max(values, default=0))
+    top, labels = top or nice_top(max(values, default=0)), list(map(short, budgets))
     low, high = math.log(budgets[0]), math.log(budgets[-1])
-
-    def x(budget):
-        return round(LEFT + INSET + (math.log(budget) - low) / ((high - low) or 1) * (WIDTH - LEFT - RIGHT - INSET), 1)
+    width, height, right, bottom = WIDTH - LEFT - RIGHT - INSET, HEIGHT - TOP - BOTTOM, WIDTH - RIGHT, HEIGHT - BOTTOM
+    places = [round(LEFT + INSET + (math.log(budget) - low) / ((high - low) or 1) * width, 1) for budget in budgets]
+    # quarters of the top, or whole numbers where all values are such
+    step = max(1, math.ceil(top / 4)) if all(isinstance(value, int) for value in values) else top / 4
 
     def y(value):
-        return round(TOP + (1 - value / top) * (HEIGHT - TOP - BOTTOM), 1)
+        return round(TOP + (1 - value / top) * height, 1)
 
     lines = []
     for number, (name, line) in enumerate(series.items()):
-        points = [(x(budget), y(value)) for budget, value in zip(budgets, line) if value is not None]
+        points = [(x, y(value)) for x, value in zip(places, line) if value is not None]
         lines.append({
             "name": name, "number": number % 8, "shape": SHAPES[number % len(SHAPES)], "points": points,
-            "dash": DASHES[number % len(DASHES)],
-            "path": " ".join(f"{'M' if place == 0 else 'L'}{px},{py}" for place, (px, py) in enumerate(points)),
-            "figures": [written(value) for value in line]})
-    return {
-        "title": title, "width": WIDTH, "height": HEIGHT, "left": LEFT, "right": WIDTH - RIGHT,
-        "bottom": HEIGHT - BOTTOM, "lines": lines, "budgets": [short(budget) for budget in budgets],
-        "x_ticks": thin([(x(budget), short(budget)) for budget in budgets]),
-        "y_ticks": [(y(value), short(value)) for value in y_values(top, all(isinstance(one, int) for one in values))]}
-
-
-def y_values(top, whole):
-    """Where the vertical axis has its lines: quarters of the top, or whole numbers where all values are such."""
-    step = max(1, math.ceil(top / 4)) if whole else top / 4
-    return [step * part for part in range(5) if step * part <= top]
+            "dash": DASHES[number % len(DASHES)], "path": "M" * bool(points) + " L".join(f"{x},{y}" for x, y in points),
+            "figures": list(map(figure_text, line))})
+    return {"title": title, "width": WIDTH, "height": HEIGHT, "left": LEFT, "right": right, "bottom": bottom,
+            "lines": lines, "budgets": labels, "x_ticks": thin(list(zip(places, labels))),
+            "y_ticks": [(y(step * part), short(step * part)) for part in range(5) if step * part <= top]}
 
 
 def thin(ticks):
@@ -70,7 +62,7 @@ def thin(ticks):
     return kept[::-1]
 
 
-def written(value):
+def figure_text(value):
     """A value as the legend writes it: counts whole, shares to three places, means rounded."""
     if value is None:
         return "none"

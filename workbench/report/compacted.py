@@ -1,6 +1,6 @@
-"""Turn results of compaction.check and compaction.replay into what the page and the Markdown summary show.
+"""Turn what compaction.check, .replay and .signals gave into what the page and the Markdown summary show.
 
-The matrix has a row for each item and a cell for each compactor; a cell holds the item's verdict after every
+The matrix of a check has a row for each item and a cell for each compactor; a cell holds the item's verdict after every
 compaction, and opens to the line of the context that decided it. Unjudged and opaque are no pass and no fail.
 """
 
@@ -10,6 +10,7 @@ from compaction import table as told
 from compaction.fixtures.items import RETAINED
 from compaction.replay.__main__ import summarize
 from compaction.result_file import check_report
+from compaction.signals.__main__ import says, with_shares
 from workbench.report.view import blank_cell, fields, listed, of, section, table
 
 MARKS = {"verbatim": "●", "supported": "●", "absent": "○", "contradicted": "!", "unjudged": "?", "opaque": "?"}
@@ -19,65 +20,56 @@ KEY = [("●", "kept at every compaction"), ("◐", "at some"), ("○", "at none
        ("×", "not checked")]
 
 
-def compaction_section(name, report, most, only=()):
+def compaction_section(name, report, args):
     """The section of one result: rows with their gates, items that changed, items by compactors."""
     check_report(report, name)
-    sides = [side for side in SIDES if side in report]
-    names = [f"{side}: {report[side]['compactor']['name']}" for side in sides]
+    sides = {side: report[side] for side in SIDES if side in report}
+    names = {side: f"{side}: {result['compactor']['name']}" for side, result in sides.items()}
     compared = report.get("comparison")
     changes = {row["row"]: row["change"] for row in compared["rows"]} if compared else {}
     rows = [[row["name"], told.gate(row), row["state"], *([changes.get(row["row"], "no gate")] if compared else []),
-             *(" ".join(filter(None, (told.value(one), told.share(one), told.judged_note(one))))
-               for side in sides for one in [report[side]["rows"][place]]),
-             told.interval(row)] for place, row in enumerate(report["candidate"]["rows"])]
-    parts = [table("Rows and their gates", ["row", "gate", "state", *(["change"] if compared else []), *names, "95%"],
-                   rows, text=range(9))]
-    changed = compared["changed"] if compared else []
-    trails = {}
-    for side in sides:
-        for item in report[side]["items"]:
+             *(" ".join(filter(None, (told.value(side), told.share(side), told.judged_note(side)))) for side in both),
+             told.interval(row)]
+            for row, *both in zip(report["candidate"]["rows"], *(result["rows"] for result in sides.values()))]
+    head = ["row", "gate", "state", *(["change"] if compared else []), *names.values(), "95%"]
+    parts, trails = [table("Rows and their gates", head, rows, text=range(9))], {}
+    for side, result in sides.items():
+        for item in result["items"]:
             trails.setdefault((item["conversation_id"], item["item"]), {})[side] = item
-    keys = [(one["conversation_id"], one["item"]) for one in changed]
+    changed = {(item["conversation_id"], item["item"]): item for item in (compared["changed"] if compared else ())}
     parts += listed("Items that changed, most harmful first", [
-        change_entry(one, trails[key]["candidate"]["literal"]) for one, key in zip(changed, keys)])
-    difficulties = [[one["tag"], *(f"{told.kept(side)} kept, {side['contradicted']} contradicted" for side in pair)]
-                    for one, *pair in zip(*(report[side]["difficulties"] for side in sides[:1] + sides))
-                    if one["decisions"]]
+        change_entry(item, trails[key]["candidate"]["literal"]) for key, item in changed.items()])
+    difficulties = [[both[0]["tag"], *(f"{told.kept(side)} kept, {side['contradicted']} contradicted" for side in both)]
+                    for both in zip(*(result["difficulties"] for result in sides.values())) if both[0]["decisions"]]
     if difficulties:
-        parts.append(table("By difficulty", ["difficulty", *names], difficulties, text=range(3)))
-    columns = {side: (heading, report[side]["compactor"]["name"]) for side, heading in zip(sides, names)}
-    parts.append(items_matrix(trails, columns, most, only, keys))
-    made = [pair for side in sides for pair in made_of(report[side], f"{side}.")] + fields(report, ["code"])
-    notes = [told.heading(report["candidate"], report.get("incumbent")), *told.reasons(report["candidate"], compared),
-             *(f"{side}: {line}" for side in sides for line in told.notes_on(report[side])),
+        parts.append(table("By difficulty", ["difficulty", *names.values()], difficulties, text=range(3)))
+    chosen = [key for key in trails if not args.only or key[1] in args.only]
+    if not chosen:
+        raise InputError(f"--only {', '.join(args.only)}: no such item in the result; take a name from it")
+    if len(chosen) > args.show:  # changed items first, then lost ones
+        chosen.sort(key=lambda key: (key not in changed, not any(
+            verdict in LOST for item in trails[key].values() for verdict in item["verdicts"].values())))
+    rows = [{"case": item, "kind": first["class"].replace("_", " "), "split": ", ".join([conversation, *first["tags"]]),
+             "cells": [item_cell(trails[conversation, item].get(side)) | {"strategy": result["compactor"]["name"]}
+                       for side, result in sides.items()]}
+            for conversation, item in chosen[: args.show]
+            for first in [next(iter(trails[conversation, item].values()))]]
+    parts.append({"kind": "matrix", "title": "Items by compactors", "what": "item", "key": KEY, "rows": rows,
+                  "strategies": list(names.values()), "left_out": len(chosen) - len(rows),
+                  "note": "Open a cell for the verdict after each compaction and the line that decided it."})
+    made = [pair for side, result in sides.items() for pair in made_of(result, f"{side}.")] + fields(report, ["code"])
+    notes = [told.heading(report["candidate"], report.get("incumbent")),
+             *told.reasons(report["candidate"], compared),
+             *(f"{side}: {line}" for side, result in sides.items() for line in told.notes_on(result)),
              told.success_line(report["task_success"])]
     return section("compaction", name, parts, made, told.decision(report), notes)
 
 
-def change_entry(one, literal):
+def change_entry(change, literal):
     """An item that changed: what it says and the line of each side's context."""
-    head = f"{one['item']} ({one['class']}) at compaction {one['compaction']}: {one['incumbent']} to {one['candidate']}"
-    return head, [("item", literal), *((side, one_line(one[f"{side}_line"] or "(nothing like it)", 400))
-                                       for side in ("incumbent", "candidate"))]
-
-
-def items_matrix(trails, columns, most, only, changed):
-    """A matrix part as a matrix of cases has it; changed items first, then lost ones.
-
-    trails   {(conversation, item): {side: item}}; columns: {side: (heading, compactor)}
-    """
-    chosen = [key for key in trails if not only or key[1] in only]
-    if not chosen:
-        raise InputError(f"--only {', '.join(only)}: no such item in the result; take a name from it")
-    if len(chosen) > most:
-        chosen.sort(key=lambda key: (key not in changed, not any(
-            verdict in LOST for item in trails[key].values() for verdict in item["verdicts"].values())))
-    rows = [{"case": key[1], "kind": first["class"].replace("_", " "), "split": ", ".join([key[0], *first["tags"]]),
-             "cells": [item_cell(trails[key].get(side)) | {"strategy": name} for side, (_, name) in columns.items()]}
-            for key in chosen[:most] for first in [next(iter(trails[key].values()))]]
-    return {"kind": "matrix", "title": "Items by compactors", "what": "item", "key": KEY, "rows": rows,
-            "strategies": [heading for heading, _ in columns.values()], "left_out": len(chosen) - len(rows),
-            "note": "Open a cell for the verdict after each compaction and the line that decided it."}
+    return (f"{change['item']} ({change['class']}) at compaction {change['compaction']}: {change['incumbent']} to "
+            f"{change['candidate']}", [("item", literal), *(
+                (side, one_line(change[f"{side}_line"] or "(nothing like it)", 400)) for side in reversed(SIDES))])
 
 
 def item_cell(item):
@@ -89,37 +81,54 @@ def item_cell(item):
     kept, gone = (sum(verdict in kinds for verdict in verdicts) for kinds in (RETAINED, LOST))
     turned = "contradicted" in verdicts
     state = "complete" if kept == len(verdicts) else "none" if turned or gone and not kept else "part"
-    text = f"{kept}/{len(verdicts)}" + "".join(
-        f" {word}" for word in ("contradicted", "unjudged", "opaque") if word in verdicts)
-    lines = [f"compaction {number}: {MARKS[verdict]} {verdict}" +
-             (f": {item['lines'][number]}" if number in item["lines"] else "")
-             for number, verdict in item["verdicts"].items()]
+    words = [word for word in ("contradicted", "unjudged", "opaque") if word in verdicts]
+    lines = [f"compaction {number}: {MARKS[verdict]} {verdict}" + (f": {line}" if line is not None else "")
+             for number, verdict in item["verdicts"].items() for line in [item["lines"].get(number)]]
     mark = "!" if turned else {"complete": "●", "part": "◐", "none": "○"}[state]
-    return blank_cell(state=state, mark=mark, text=text, lines=lines, figures=item["literal"])
+    return blank_cell(state=state, mark=mark, text=" ".join([f"{kept}/{len(verdicts)}", *words]), lines=lines,
+                      figures=item["literal"])
 
 
 def made_of(result, prefix=""):
     """[(field, text)] of what one side says about its making."""
-    judge = result["judge"]
-    return [*fields(result, ["compactor", "fixtures", "budget", "counter"], prefix),
-            (f"{prefix}judge", "none" if judge is None else str(judge["identity"]))]
+    judge = "none" if result["judge"] is None else str(result["judge"]["identity"])
+    return [*fields(result, ["compactor", "fixtures", "budget", "counter"], prefix), (f"{prefix}judge", judge)]
 
 
-def replay_section(name, report, most, only=()):
+def replay_section(name, report, args):
     """The section of a replay: the pairs of runs, and what to read."""
-    found = report["summary"]
-    if found != summarize(report["rows"]):
+    summary = report["summary"]
+    if summary != summarize(report["rows"]):
         raise InputError(f"{name}: the summary does not follow from its rows; it was edited or merged: run "
                          "compaction.replay again")
-    rows = [[unit, *(found[unit][field] for field in ("pairs", "lost", "gained", "unknown")), f"{found[unit]['p']:.3g}"]
-            for unit in ("conversations", "items")]
+    rows = [[unit, *(summary[unit][field] for field in ("pairs", "lost", "gained", "unknown")),
+             f"{summary[unit]['p']:.3g}"] for unit in ("conversations", "items")]
     parts = [table("With compaction against without", ["unit", "pairs", "lost", "gained", "unknown", "exact McNemar p"],
                    rows, note="Lost: passes without compaction and fails with it. Items are for finding what to read.")]
-    chosen = [one for one in found["to_read"] if not only or one["conversation_id"] in only]
+    chosen = [row for row in summary["to_read"] if not args.only or row["conversation_id"] in args.only]
     parts += listed("Conversations to read", [
-        (f"{one['conversation_id']}: {one['outcome']}", [(kind, ", ".join(one[kind])) for kind in ("lost", "gained")])
-        for one in chosen[:most]])
-    notes = [f"References: {found['references']['run']} run, {found['references']['accepted_trace']} from the accepted "
-             f"trace. Tool calls differ in {of(found['calls_differ'], len(report['rows']))}. After compaction "
-             f"{found['failed']} did not fit the window: unknown, not run."]
+        (f"{row['conversation_id']}: {row['outcome']}", [(kind, ", ".join(row[kind])) for kind in ("lost", "gained")])
+        for row in chosen[: args.show]])
+    references = summary["references"]
+    notes = [f"References: {references['run']} run, {references['accepted_trace']} from the accepted trace. Tool calls "
+             f"differ in {of(summary['calls_differ'], len(report['rows']))}. After compaction {summary['failed']} did "
+             "not fit the window: unknown, not run."]
     return section("replay", name, parts, made_of(report), None, notes)
+
+
+def signals_section(name, report, args):
+    """The section of compaction.signals: calls made again beside their control, and the conversations to read."""
+    repeats = with_shares(report["repeats"])
+    notes = [", ".join(f"{number} {what}" for what, number in report["log"].items()) + ".", says(repeats) + "."]
+    kinds = [[where, kind, number] for where, counts in (("calls made again after a compaction", repeats["kinds"]),
+                                                         ("user messages", report["user_messages"]))
+             for kind, number in counts.items()]
+    parts = [table("Kinds of evidence", ["where", "kind", "number"], kinds, text=(0, 1))] if kinds else []
+    sample = [talk for talk in report["sample"]["conversations"]
+              if not args.only or talk["conversation_id"] in args.only]
+    parts += listed("Conversations to read, strongest evidence first", [
+        (f"{talk['conversation_id']}: strength {talk['strength']}",
+         [(f"call, turn {hit['turn']}, {hit['kind']}", f"{hit['name']} {hit['arguments']}") for hit in talk["hits"][:5]]
+         + [(f"restated, turn {said['turn']}", said.get("said", "")) for said in talk["restatements"][:5]])
+        for talk in sample[: args.show]])
+    return section("signals", name, parts, [], None, notes)

@@ -8,6 +8,7 @@ cannot be made again the cell says why.
 
 import json
 import re
+from contextlib import suppress
 from pathlib import Path
 
 from base.command import InputError, progress, read_bytes, sha256
@@ -25,6 +26,7 @@ ROOT = Path(__file__).parents[2]
 PAGE_CHARACTERS = 4_000_000  # of requests on one page; the cells after that show their figures
 KEEP_FRONT, KEEP_BACK = 500, 300  # characters of a long stretch without a fact
 OWN = "a rule of one's own is not run for a page, for safety: what a report names is data"
+SELECTED = ("turns", "notes", "input_tokens")  # what a row records of a selection beside its messages
 ELSE = "the request could not be made again: another rule, counter or file than recorded"
 
 
@@ -39,29 +41,21 @@ def read_requests(path, report, args):
                     "--cases FILE names it."]
     cases, notes = {case["id"]: case for case in load_cases(cases_path)}, []
     count = counter_of(report, args.tokenizer, notes)
+    shown = [(budget, strategy, row) for budget, level in levels(report).items()
+             for names in [set(chosen_cases(level["cases"], args))] for strategy, rows in level["cases"].items()
+             for row in rows if row["case"] in names and graded(row)]
     views, written = {}, 0
-    for budget, strategy, row in progress(rows_on_page(report, args), desc="requests"):
-        view = {"problem": "left out to keep the page small; --only shows a single case"}
-        if row["case"] not in cases:
+    for budget, strategy, row in progress(shown, desc="requests"):
+        case, view = cases.get(row["case"]), {"problem": "left out to keep the page small; --only shows a single case"}
+        if case is None:
             view = {"problem": "the case set has no case of this name"}
         elif written < PAGE_CHARACTERS:
-            case = with_input(cases[row["case"]], None if budget is None else int(budget))
-            view = request_view(case, strategy, row, count)
+            view = request_view(with_input(case, None if budget is None else int(budget)), strategy, row, count)
             written += sum(len(part["text"]) for message in view.get("messages", ()) for part in message["parts"])
         views[budget, strategy, row["case"]] = view
     if disagree := sum(bool(view.get("disagreement")) for view in views.values()):
         notes.append(f"{disagree} requests, graded again, do not give their rows: another grader's, or edited.")
     return views, notes
-
-
-def rows_on_page(report, args):
-    """[(budget, strategy, row)] of the cells that the page shows and that hold a grade."""
-    found = []
-    for budget, level in levels(report).items():
-        names = set(chosen_cases(level["cases"], args.show, args.only))
-        found += [(budget, strategy, row) for strategy, rows in level["cases"].items() for row in rows
-                  if row["case"] in names and graded(row)]
-    return found
 
 
 def find_cases(path, report, given):
@@ -89,13 +83,13 @@ def counter_of(report, manifest, notes):
 
 def request_view(case, strategy, row, count):
     """{"messages": [{"role", "parts"}], "disagreement"} of the request behind a row, or {"problem"}."""
-    selected = again(case, strategy, row, count)
-    if selected is None:
+    messages = again(case, strategy, row, count)
+    if messages is None:
         return {"problem": OWN if is_own(strategy) else ELSE}
-    fresh, messages = grade(case, selected), selected["messages"]
+    fresh = grade(case, {"messages": messages, **{field: row[field] for field in SELECTED}})
     marks = [("found", fact_text(fact)) for fact in case["required"] if fact not in fresh["missing"]]
     marks += [("stale", fact_text(fact)) for fact in fresh["stale_included"]]
-    return {"messages": [{"role": label, "parts": shorten(mark_parts(text_of(message), marks))}
+    return {"messages": [{"role": label, "parts": shorten(mark_parts(message_text(message), marks))}
                          for label, message in zip(labels(case, row, messages), messages)],
             "disagreement": disagreement(row, fresh)}
 
@@ -111,36 +105,34 @@ def disagreement(row, fresh):
 
 
 def again(case, strategy, row, count):
-    """The selection that the row recorded, or None where it cannot be shown to be the same."""
-    recorded = {field: row[field] for field in ("turns", "notes", "input_tokens")}
+    """The messages that the row recorded, or None where they cannot be shown to be the same."""
     if row["notes"] == 0 and all(0 <= turn < len(case["history"]) for turn in row["turns"]):
         messages = render(case, row["turns"])
         if count is None or count(messages) == row["input_tokens"]:
-            return {"messages": messages, **recorded}
-    if count is None or is_own(strategy):
-        return None
-    try:
-        selected = find_selector(strategy)(case, count)
-    except InputError:
-        return None
-    return selected if selected == {**recorded, "messages": selected["messages"]} else None
+            return messages
+    if count is not None and not is_own(strategy):
+        with suppress(InputError):
+            selected = find_selector(strategy)(case, count)
+            if selected == {"messages": selected["messages"], **{field: row[field] for field in SELECTED}}:
+                return selected["messages"]
+    return None
 
 
-def text_of(message):
+def message_text(message):
     """What a message says, its tool calls as JSON below."""
     calls = [json.dumps(call["function"], ensure_ascii=False) for call in message.get("tool_calls") or ()]
-    return "\n".join([part for part in (message.get("content"), ) if part] + calls)
+    return "\n".join(filter(None, [message.get("content"), *calls]))
 
 
 def labels(case, row, messages):
     """Whose each message is, with its turn where the request is made of whole turns."""
-    plain = [message["role"] for message in messages]
+    roles = [message["role"] for message in messages]
     turns = [turn for turn in row["turns"] for _ in turn_messages(case["history"][turn])]
-    front = 1 if plain[0] == "system" else 0
-    if len(plain) != front + len(turns) + 1:
-        return plain
-    middle = [f"turn {turn + 1}, {role}" for turn, role in zip(turns, plain[front:])]
-    return [*plain[:front], *middle, "question" if row["notes"] == 0 else "notes and question"]
+    front = int(roles[0] == "system")
+    if len(roles) != front + len(turns) + 1:
+        return roles
+    told = [f"turn {turn + 1}, {role}" for turn, role in zip(turns, roles[front:])]
+    return [*roles[:front], *told, "question" if row["notes"] == 0 else "notes and question"]
 
 
 def mark_parts(text, marks):
@@ -160,6 +152,7 @@ def shorten(parts):
     short = []
     for part in parts:
         text, left = part["text"], len(part["text"]) - KEEP_FRONT - KEEP_BACK
-        cut = [(None, text[:KEEP_FRONT]), ("cut", f" … {left:,} characters not shown … "), (None, text[-KEEP_BACK:])]
+        middle = f" … {left:,} characters not shown … "
+        cut = [(None, text[:KEEP_FRONT]), ("cut", middle), (None, text[-KEEP_BACK:])]
         short += [part] if part["mark"] or left < 200 else [{"mark": mark, "text": piece} for mark, piece in cut]
     return short

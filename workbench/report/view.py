@@ -1,18 +1,20 @@
-"""Turn recorded evaluations and comparisons into what the page and the Markdown summary show.
+"""Turn evaluations, comparisons and surveys into what the page and the Markdown summary show.
 
 section  one result file: {"kind", "title", "name", "verdict", "notes", "parts", "identity"}
 part     a table, a list, charts or a matrix of cells; the summary shows tables and lists alone
 cell     one strategy's grade of one case: {"mark", "text", "state", "missing", "stale", "figures", "request"}
-Marks are shapes and words, so that nothing depends on colour. Turns are counted from 1.
+Marks are shapes and words, so that nothing depends on colour. Turns are counted from 1. A function NAME_section takes
+the file's name, the result and the options `show`, rows that a matrix may hold, and `only`, names that it shows.
 """
 
 from collections import Counter
 from functools import partial
 
 from base.command import InputError
-from base.result_files import fact_name, graded, levels
+from base.result_files import fact_name, graded, levels, stale_alone
 from workbench.compare import changes_of, decide, place_of
 from workbench.report.chart import chart
+from workbench.survey import figures_of
 
 MARKS = {"complete": "●", "part": "◐", "none": "○", "failed": "×"}
 KEY = [("●", "all facts found"), ("◐", "some"), ("○", "none"), ("+N stale", "replaced statements in the request"),
@@ -21,6 +23,10 @@ HASHED = ("case_set", "counter", "grader", "trials", "environment")  # beside th
 SUMMARY = ("strategy", "split", "facts found", "recall", "complete cases", "with stale facts", "stale alone",
            "over budget", "without a grade", "mean input tokens")
 STALE = "Stale alone: the request holds a replaced statement and lacks a required fact, so that nothing in it corrects."
+PAIRED = ("strategy", "counted", "recorded", "fresh", "of", "gained", "lost", "exact McNemar p", "95% recorded",
+          "95% fresh")
+RULES = ("rule", "requests", "failed", "turns sent", "mean tokens", "cached")
+SURVEY = ("log", "log_sha256", "tokenizer_manifest_sha256", "counter", "least", "block")
 
 
 def section(kind, name, parts, identity, verdict=None, notes=()):
@@ -43,8 +49,8 @@ def listed(title, entries):
     return [{"kind": "list", "title": title, "entries": entries}] if entries else []
 
 
-def of(part, whole):
-    return f"{part} of {whole}" if whole else "none"
+def of(part, total):
+    return f"{part} of {total}" if total else "none"
 
 
 def share(value):
@@ -54,83 +60,69 @@ def share(value):
 
 def fields(report, names, prefix=""):
     """[(field, text)] of what a report says about its making, nested fields with a dot."""
-    lines = []
-    for field in names:
-        value = report.get(field)
-        inner = value.items() if isinstance(value, dict) else [("", value)]
-        lines += [(f"{prefix}{field}.{key}" if key else prefix + field, str(text)) for key, text in inner]
-    return lines
+    values = {prefix + name: report.get(name) for name in names}
+    return [(f"{name}.{key}" if key else name, str(text)) for name, value in values.items()
+            for key, text in (value if isinstance(value, dict) else {"": value}).items()]
 
 
-def identity(report):
-    """What was hashed for an evaluation."""
+def hashed_fields(report):
+    """What was hashed for an evaluation, as `fields`."""
     return fields(report, [key for key in report if key in HASHED or key.endswith("_sha256")])
 
 
-def evaluation_section(name, report, most, requests=None, only=()):
+def evaluation_section(name, report, args, requests=None):
     """The section of an evaluation or a sweep.
 
-    most      cases that the matrix may hold; those on which strategies differ or miss something come first
+    The cases on which strategies differ or miss something come first; the figures are always of all.
     requests  (budget, strategy, case id) -> the request's view, where it could be made again
-    only      names of the cases that the matrix shows; all where none is named. Figures are always of all
     """
-    sweep, parts = list(levels(report).items()), []
+    sweep, parts = levels(report), []
     if len(sweep) > 1:
-        parts.append({"kind": "charts", "title": "Against the budget", "charts": sweep_charts(sweep)})
-    for budget, level in sweep:
-        at = "" if budget is None else f" at {int(budget):,} input tokens"
-        rows = [summary_row(strategy, split, figures, level["cases"][strategy])
-                for strategy, splits in level["summary"].items()
-                for split, figures in splits.items()]
+        tallies = {strategy: [tally(level["cases"][strategy]) for level in sweep.values()]
+                   for strategy in next(iter(sweep.values()))["cases"]}
+        parts.append({"kind": "charts", "title": "Against the budget", "charts": [
+            chart(title, list(map(int, sweep)),
+                  {strategy: [figures[field] for figures in line] for strategy, line in tallies.items()}, top)
+            for field, title, top in (("recall", "Facts found, share", 1.0), ("stale", "Cases with stale facts", None),
+                                      ("tokens", "Mean input tokens used", None))]})
+    for budget, level in sweep.items():
+        at, cases = "" if budget is None else f" at {int(budget):,} input tokens", level["cases"]
+        rows = [summary_row(strategy, split, figures, cases[strategy])
+                for strategy, splits in level["summary"].items() for split, figures in splits.items()]
         parts.append(table(f"Summary{at}", SUMMARY, rows, text=(0, 1), note=STALE))
-        parts += kind_table(level["cases"], at)
-        parts.append(matrix(level["cases"], most, budget, requests or {}, only, f"Cases by strategies{at}"))
-    return section("evaluation", name, parts, identity(report))
+        kinds = Counter(row["kind"] for row in next(iter(cases.values())))
+        if kinds.total() >= 3 * len(kinds):  # else each is a case or two, which the matrix shows
+            rows = [[kind, size, *(share(tally(row for row in rows if row["kind"] == kind)["recall"])
+                                   for rows in cases.values())] for kind, size in kinds.items()]
+            parts.append(table(f"Facts found by kind of case{at}", ["kind", "cases", *cases], rows))
+        by_case, chosen = rows_by_case(cases), chosen_cases(cases, args)
+        rows = [{"case": case, "kind": first["kind"], "split": first["split"].replace("_", "-"), "cells": [
+                    cell(by_case[case].get(strategy), (requests or {}).get((budget, strategy, case)))
+                    | {"strategy": strategy} for strategy in cases]}
+                for case in chosen for first in [next(iter(by_case[case].values()))]]
+        parts.append({"kind": "matrix", "title": f"Cases by strategies{at}", "what": "case", "key": KEY, "rows": rows,
+                      "strategies": list(cases), "left_out": 0 if args.only else len(by_case) - len(rows),
+                      "note": "Open a cell for what was selected."})
+    return section("evaluation", name, parts, hashed_fields(report))
 
 
 def summary_row(strategy, split, figures, rows):
     """A line of the summary; a split in which nothing was graded has dashes."""
-    told, errors = ["–"] * 6, figures.get("errors", 0)
-    if figures["cases"]:
-        told = [of(figures["facts_found"], figures["facts_total"]), share(figures["fact_recall"]),
-                of(figures["complete_cases"], figures["cases"]), figures["cases_with_stale_facts"],
-                sum(stale_alone(row) for row in rows if row["split"] == split), figures["over_budget"]]
-    mean = f"{figures['mean_input_tokens']:,.1f}" if figures["cases"] else "–"
-    return [strategy, split.replace("_", "-"), *told, errors, mean]
-
-
-def stale_alone(row):
-    """Whether a request holds a stale fact and lacks a required one."""
-    return graded(row) and bool(row["stale_included"] and row["missing"])
-
-
-def kind_table(cases, at):
-    """[facts found by kind of case], or [] where each kind is one or two cases: the matrix shows those."""
-    sizes = Counter(row["kind"] for row in next(iter(cases.values())))
-    recalls = {kind: [share(tally([row for row in rows if row["kind"] == kind])["recall"]) for rows in cases.values()]
-               for kind in sizes}
-    rows = [[kind, size, *recalls[kind]] for kind, size in sizes.items() if sum(sizes.values()) >= 3 * len(sizes)]
-    return [table(f"Facts found by kind of case{at}", ["kind", "cases", *cases], rows)] if rows else []
+    place, errors = [strategy, split.replace("_", "-")], figures.get("errors", 0)
+    if not figures["cases"]:
+        return [*place, *["–"] * 6, errors, "–"]
+    return [*place, of(figures["facts_found"], figures["facts_total"]), share(figures["fact_recall"]),
+            of(figures["complete_cases"], figures["cases"]), figures["cases_with_stale_facts"],
+            sum(stale_alone(row) for row in rows if row["split"] == split), figures["over_budget"], errors,
+            f"{figures['mean_input_tokens']:,.1f}"]
 
 
 def tally(rows):
     """Share of facts found, cases with stale facts and mean tokens, over rows that hold a grade."""
-    rows = [row for row in rows if graded(row)]
-    found, total = (sum(row[field] for row in rows) for field in ("required_found", "required_total"))
-    return {"recall": found / total if total else None, "stale": sum(bool(row["stale_included"]) for row in rows),
+    rows = list(filter(graded, rows))
+    right, total = (sum(row[field] for row in rows) for field in ("required_found", "required_total"))
+    return {"recall": right / total if total else None, "stale": sum(bool(row["stale_included"]) for row in rows),
             "tokens": sum(row["input_tokens"] for row in rows) / len(rows) if rows else None}
-
-
-def matrix(cases, most, budget, requests, only, title):
-    """A matrix part: a row for each case, a cell for each strategy."""
-    by_case, rows = rows_by_case(cases), []
-    for name in chosen_cases(cases, most, only):
-        first = next(iter(by_case[name].values()))
-        cells = [cell(by_case[name].get(strategy), requests.get((budget, strategy, name))) | {"strategy": strategy}
-                 for strategy in cases]
-        rows.append({"case": name, "kind": first["kind"], "split": first["split"].replace("_", "-"), "cells": cells})
-    return {"kind": "matrix", "title": title, "what": "case", "key": KEY, "strategies": list(cases), "rows": rows,
-            "left_out": 0 if only else len(by_case) - len(rows), "note": "Open a cell for what was selected."}
 
 
 def rows_by_case(cases):
@@ -142,28 +134,28 @@ def rows_by_case(cases):
     return by_case
 
 
-def chosen_cases(cases, most, only=()):
-    """The ids of the cases in a matrix: those named, else all, else at most so many.
+def chosen_cases(cases, args):
+    """The ids of the cases in a matrix: those named, else all, else at most `show`.
 
     Cases that tell strategies apart come first then, and after them those with something missing or stale.
     """
     by_case = rows_by_case(cases)
-    if unknown := [name for name in only if name not in by_case]:
+    if unknown := [name for name in args.only if name not in by_case]:
         raise InputError(f"--only {unknown[0]}: no such case in the report; take a name from it")
-    if only or len(by_case) <= most:
-        return [name for name in by_case if not only or name in only]
+    if args.only or len(by_case) <= args.show:
+        return [name for name in by_case if not args.only or name in args.only]
 
     def interest(name):
         rows = by_case[name].values()
         outcomes = {(row.get("required_found"), bool(row.get("stale_included"))) for row in rows}
         return len(outcomes) == 1, not any(row.get("missing", True) or row["stale_included"] for row in rows)
 
-    return sorted(by_case, key=interest)[:most]
+    return sorted(by_case, key=interest)[: args.show]
 
 
-def blank_cell(**fields_):
+def blank_cell(**more):
     """A cell with nothing in it but what is given."""
-    return {"problem": None, "request": None, "missing": [], "stale": [], "figures": "", "lines": [], **fields_}
+    return {"problem": None, "request": None, "missing": [], "stale": [], "figures": "", "lines": [], **more}
 
 
 def cell(row, request):
@@ -171,75 +163,79 @@ def cell(row, request):
     if row is None or not graded(row):
         problem = "not run" if row is None else row["error"]
         return blank_cell(state="failed", mark=MARKS["failed"], text="no grade", problem=problem)
-    found, total, stale = row["required_found"], row["required_total"], row["stale_included"]
-    state = "complete" if found == total else "part" if found else "none"
-    text = f"{found}/{total}" + (f" +{len(stale)} stale{' alone' if stale_alone(row) else ''}" if stale else "")
+    right, total, stale, turns = map(row.get, ("required_found", "required_total", "stale_included", "turns"))
+    state = "complete" if right == total else "part" if right else "none"
+    text = f"{right}/{total}" + (f" +{len(stale)} stale{' alone' if stale_alone(row) else ''}" if stale else "")
+    numbers = ", ".join(str(turn + 1) for turn in turns[:12]) + ", …" * (len(turns) > 12)
     return blank_cell(state=state, mark=MARKS[state], text=text + ("" if row["within_budget"] else " over budget"),
                       request=request, missing=[*map(fact_name, row["missing"])], stale=[*map(fact_name, stale)],
-                      figures=f"{row['input_tokens']:,} tokens; {turns_text(row['turns'])}; notes: {row['notes']}")
+                      figures=f"{row['input_tokens']:,} tokens; turns: {len(turns)}{f' ({numbers})' if turns else ''}; "
+                      f"notes: {row['notes']}")
 
 
-def turns_text(turns):
-    """The chosen turns, counted from 1 as notes do, long lists cut short: [0, 4] -> "turns: 2 (1, 5)"."""
-    numbers = ", ".join(str(turn + 1) for turn in turns[:12])
-    return f"turns: {len(turns)}" + (f" ({numbers}{', …' if len(turns) > 12 else ''})" if turns else "")
+def comparison_section(name, result, args):
+    """The section of what workbench.compare tells: the decision, what changed, the paired figures.
 
-
-def sweep_charts(sweep):
-    """Recall, stale facts and tokens used against the budget, over all cases."""
-    tallies = {strategy: [tally(level["cases"][strategy]) for _, level in sweep] for strategy in sweep[0][1]["cases"]}
-    return [chart(title, [int(budget) for budget, _ in sweep],
-                  {strategy: [figures[field] for figures in line] for strategy, line in tallies.items()}, top)
-            for field, title, top in (("recall", "Facts found, share", 1.0), ("stale", "Cases with stale facts", None),
-                                      ("tokens", "Mean input tokens used", None))]
-
-
-def comparison_section(name, result):
-    """The section of what workbench.compare found: the decision, what changed, the paired figures."""
-    check_decision(name, result)
+    InputError where the decision does not follow from the changes: the result was edited or merged.
+    """
     results, parts = result["results"], []
+    decision, blocking, _ = decide(results, result["allowed"])
+    counted = all(row["paired"]["facts"][kind] == len(row[kind]) for row in results for kind in ("lost", "gained"))
+    if not counted or (blocking, decision) != (result["blocking"], result["decision"]):
+        raise InputError(f"{name}: the decision does not follow from its changes: edited or merged? compare again")
     alone = {(place_of(row), case) for row in results if "stale_cases" in row
              for case in row["stale_cases"]["fresh"]["alone"]}
     entry = partial(change_entry, alone=alone)
     failed = [(f"not graded, {place_of(row)}, {case}: a selector failed there", [])
               for row in results for case in row.get("not_graded", ())]
     for title, entries in (
-        ("Changes that nothing allows", map(entry, result["blocking"])),
-        ("Allowed by name", map(entry, result["allowed"])),
+        ("Changes that nothing allows", map(entry, blocking)), ("Allowed by name", map(entry, result["allowed"])),
         ("Allowed, but did not happen", map(entry, result.get("allowed_unused", ()))),
         ("Not graded, so neither found nor lost", failed),
         ("Gained, or no longer stale", map(entry, changes_of(results, ("gained", "stale gone"))))):
         parts += listed(title, list(entries))
-    head = ["strategy", "counted", "recorded", "fresh", "of", "gained", "lost", "exact McNemar p", "95% recorded",
-            "95% fresh"]
     rows = [[place_of(row), {"cases": "cases complete", "facts": "facts found"}[unit], paired["found_recorded"],
              paired["found_fresh"], paired["total"], paired["gained"], paired["lost"], f"{paired['mcnemar_p']:.3g}",
              *(" to ".join(map(str, paired[f"interval_{side}"] or ["none"])) for side in ("recorded", "fresh"))]
             for row in results for unit, paired in sorted(row["paired"].items())]
     least = result["smallest_difference"]
     reach = "" if least["within_reach"] else f"; it has only {least['cases']}"
-    parts.append(table("Paired figures", head, rows, text=(0, 1), note=(
+    parts.append(table("Paired figures", PAIRED, rows, text=(0, 1), note=(
         f"The least this set could have shown: {least['discordant_pairs']} cases that changed, all to one side (exact "
         f"McNemar p {least['mcnemar_p']}){reach}. Facts of one case depend on each other: read the test over cases.")))
     stale = [[place_of(row), *(" to ".join(str(len(row["stale_cases"][side][kind])) for side in ("recorded", "fresh"))
                                for kind in ("alone", "replaced"))] for row in results if "stale_cases" in row]
-    head = ["strategy", "alone", "with its replacement"]
-    parts.append(table("Cases with a stale fact, recorded to fresh", head, stale, note=STALE))
-    made = [(f"{side}.{field}", text) for side in ("recorded", "fresh") for field, text in identity(result[side])]
+    parts.append(table("Cases with a stale fact, recorded to fresh", ["strategy", "alone", "with its replacement"],
+                       stale, note=STALE))
+    made = [(f"{side}.{field}", text) for side in ("recorded", "fresh") for field, text in hashed_fields(result[side])]
     return section("comparison", name, parts, made, result["decision"])
 
 
-def check_decision(name, result):
-    """InputError for a comparison whose decision does not follow from its own changes: it was edited or merged."""
-    decision, blocking, _ = decide(result["results"], result["allowed"])
-    counted = all(row["paired"]["facts"][kind] == len(row[kind])
-                  for row in result["results"] for kind in ("lost", "gained"))
-    if not counted or (blocking, decision) != (result["blocking"], result["decision"]):
-        raise InputError(f"{name}: the decision does not follow from its changes: edited or merged? compare again")
-
-
-def change_entry(item, alone=()):
+def change_entry(item, alone):
     """A change as an entry of a list; alone: {(place, case)} whose fresh request lacks a required fact."""
     said = ", without its replacement" * (item["change"] == "stale" and (place_of(item), item["case"]) in alone)
-    return (f"{item['change']}, {place_of(item)}, {item['case']}{said}", [
-        ("fact", item.get("fact", "the whole request")), *([("allowed", item["why"])] if "why" in item else [])])
+    return f"{item['change']}, {place_of(item)}, {item['case']}{said}", [
+        ("fact", item.get("fact", "the whole request")), *([("allowed", item["why"])] if "why" in item else [])]
+
+
+def survey_section(name, report, args):
+    """The section of a survey: what each rule sends at every user turn, and what a prompt cache keeps of it."""
+    for level in report["budgets"].values():
+        for rule in level["rules"].values():
+            if (rule["requests"] + rule["failed"] + level["never_fit"] != report["user_turns"]
+                or not 0 <= rule["cached_tokens"] <= rule["tokens"] or not 0 <= rule["turns_sent"] <= rule["turns"]):
+                raise InputError(f"{name}: its figures contradict each other; edited? run workbench.survey again")
+    by_budget, parts = {int(budget): figures_of(level) for budget, level in report["budgets"].items()}, []
+    if len(by_budget) > 1:
+        rules = {lines[0][0]: [line[-1] for line in lines] for lines in zip(*by_budget.values())}
+        parts.append({"kind": "charts", "title": "Against the budget",
+                      "charts": [chart("Cached tokens, share", list(by_budget), rules, top=1.0)]})
+    for (budget, lines), level in zip(by_budget.items(), report["budgets"].values()):
+        rows = [[rule, requests, failed, share(sent), "none" if mean is None else f"{mean:,.1f}", share(cached)]
+                for rule, requests, failed, sent, mean, cached in lines]
+        note = f"Of {report['user_turns']} user turns {level['fit_whole']} fit whole, {level['never_fit']} never fit."
+        parts.append(table(f"At {budget:,} input tokens", RULES, rows, note=note))
+    notes = [f"{report['conversations']} conversations. Cached: the front of a request that is, token by token, that "
+             f"of the one before it, of at least {report['least']} tokens in blocks of {report['block']}."]
+    notes += [f"{what}: {number}." for what, number in report["left_out"].items()]
+    return section("survey", name, parts, fields(report, SURVEY), None, notes)

@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import tempfile
+from argparse import Namespace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from workbench.report.__main__ import main
 from workbench.tests.made import report
 
 ROOT = Path(__file__).parents[3]
+ALL = Namespace(show=60, only=[])  # the options of a section
 CASE = {
     "id": "one", "split": "dev", "kind": "k", "instructions": "Be brief.", "current": "Which port?",
     "history": [{"user": "The port is 80 & no other.", "assistant": "Noted."}, {"user": "Now 8080.", "assistant": ""}],

@@ -10,12 +10,11 @@ import unittest
 from pathlib import Path
 
 from base.command import read_json
-from workbench.report.__main__ import page
-from workbench.report.compacted import compaction_section, replay_section
+from workbench.report.__main__ import filled
+from workbench.report.compacted import compaction_section, replay_section, signals_section
 from workbench.report.sent import request_view
-from workbench.report.tests.made import CASE, NASTY, REPLAY, SIGNALS, SURVEY, evaluation, sweep
-from workbench.report.traffic import signals_section, survey_section
-from workbench.report.view import evaluation_section
+from workbench.report.tests.made import ALL, CASE, NASTY, REPLAY, SIGNALS, SURVEY, evaluation, sweep
+from workbench.report.view import evaluation_section, survey_section
 from workbench.tests.made import row
 
 RESULTS = sorted((Path(__file__).parents[3] / "compaction" / "results").glob("*-against-*.json"))
@@ -55,13 +54,13 @@ class InABrowser(unittest.TestCase):
         strategies = {name: [row("one", [long], [NASTY]), row(long), row("three", ["x"])]
                       for name in ("recent", "relevant", "notes", "hybrid", "bm25", "dense", "near")}
         sections = [
-            evaluation_section("plain.json", evaluation(cases=strategies), 60),
-            evaluation_section("sweep.json", sweep({"1024": strategies, "4096": strategies, "16384": strategies}), 60)]
+            evaluation_section("plain.json", evaluation(cases=strategies), ALL),
+            evaluation_section("sweep.json", sweep({"1024": strategies, "4096": strategies, "16384": strategies}), ALL)]
         view = request_view({**CASE, "instructions": long}, "recent", {**row("one", total=1), "turns": [0, 1]}, None)
         sections[0]["parts"][-1]["rows"][0]["cells"][0]["request"] = view
-        sections += [survey_section("survey.json", SURVEY), signals_section("signals.json", SIGNALS, 9),
-                     replay_section("replay.json", REPLAY, 9)]
-        return page([{**one, "notes": [long]} for one in sections])
+        sections += [survey_section("survey.json", SURVEY, ALL), signals_section("signals.json", SIGNALS, ALL),
+                     replay_section("replay.json", REPLAY, ALL)]
+        return filled([{**one, "notes": [long]} for one in sections])
 
     def measured(self, text, width):
         """What the harness found in a page at a width."""
@@ -82,7 +81,7 @@ class InABrowser(unittest.TestCase):
 
     @unittest.skipUnless(RESULTS, "no recorded compaction result yet")
     def test_no_column_of_a_compaction_result_is_cut_off_at_desk_width(self):
-        found = self.measured(page([compaction_section("r", read_json(RESULTS[0]), 9)]), 1280)
+        found = self.measured(filled([compaction_section("r", read_json(RESULTS[0]), ALL)]), 1280)
         self.assertEqual((found["cut"], max(found["wide"]) <= 1280), (0, True))
 
 

@@ -1,6 +1,7 @@
 """What a compaction result could be shown as: an unjudged item as kept or lost, a contradiction as a mere loss."""
 
 import unittest
+from argparse import Namespace
 from pathlib import Path
 
 from base.command import read_json
@@ -48,7 +49,8 @@ class Recorded(unittest.TestCase):
 
     def test_changed_items_come_first_where_not_all_are_shown(self):
         changed = {one["item"] for one in self.result["comparison"]["changed"]}
-        rows = compaction_section("r", self.result, max(1, len(changed)))["parts"][-1]["rows"]
+        most = Namespace(show=max(1, len(changed)), only=[])
+        rows = compaction_section("r", self.result, most)["parts"][-1]["rows"]
         self.assertEqual({row["case"] for row in rows}, changed or {rows[0]["case"]})
 
     def test_lines_of_contexts_never_become_markup(self):

@@ -5,13 +5,14 @@ import os
 import re
 import tempfile
 import unittest
+from argparse import Namespace
 from pathlib import Path
 from unittest.mock import patch
 
 from base.command import file_hash, read_json
 from tokens.manifest import MANIFEST, folder
 from workbench.compare import compare
-from workbench.report.tests.made import NASTY, REPLAY, ROOT, SIGNALS, SURVEY, Tags, evaluation, made, run, sweep
+from workbench.report.tests.made import ALL, NASTY, REPLAY, ROOT, SIGNALS, SURVEY, Tags, evaluation, made, run, sweep
 from workbench.report.view import chosen_cases, evaluation_section
 from workbench.tests.made import report, row
 
@@ -48,7 +49,7 @@ class Page(unittest.TestCase):
         section = evaluation_section(
             "r",
             evaluation(row("a"), row("b", ["x"]), row("c", ["x", "y"], ["z"]), row("d", within=False),
-                       {"case": "e", "split": "dev", "kind": "k", "error": "no"}), 60)
+                       {"case": "e", "split": "dev", "kind": "k", "error": "no"}), ALL)
         cells = [one["cells"][0] for one in section["parts"][-1]["rows"]]
         self.assertEqual([(cell["mark"], cell["text"]) for cell in cells], [("●", "2/2"), ("◐", "1/2"),
                                                                             ("○", "0/2 +1 stale alone"),
@@ -69,7 +70,7 @@ class Page(unittest.TestCase):
     def test_a_large_set_shows_telling_cases_first_and_says_how_many_it_left_out(self):
         rows = [row(f"c{number}") for number in range(9)]
         other = [row(f"c{number}", ["x"] if number == 7 else []) for number in range(9)]
-        self.assertEqual(chosen_cases({"a": rows, "b": other}, 2)[0], "c7")
+        self.assertEqual(chosen_cases({"a": rows, "b": other}, Namespace(show=2, only=[]))[0], "c7")
         self.assertIn("7 more are not shown", made(evaluation(cases={"a": rows, "b": other}), options=["--show", 2]))
 
     def test_only_shows_the_named_case_and_refuses_an_unknown_one(self):

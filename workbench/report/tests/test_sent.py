@@ -2,9 +2,9 @@
 
 import unittest
 
-from workbench.report.__main__ import filled, shown
+from workbench.report.__main__ import filled
 from workbench.report.sent import mark_parts, request_view, shorten
-from workbench.report.tests.made import CASE, evaluation
+from workbench.report.tests.made import ALL, CASE, evaluation
 from workbench.report.view import evaluation_section
 from workbench.tests.made import row
 
@@ -53,10 +53,8 @@ class Requests(unittest.TestCase):
         self.assertEqual(
             told, "missing: recorded 80 & no; now none; stale_included: recorded none; now Now 8080; "
             "required_found: recorded 0; now 1")
-        page = filled(
-            "page.jinja", shown, True, title="t", sections=[
-                evaluation_section("r", evaluation(row("one")), 9,
-                                   {(None, "recent", "one"): self.view(stale_included=[])})])
+        page = filled([evaluation_section("r", evaluation(row("one")), ALL,
+                                          {(None, "recent", "one"): self.view(stale_included=[])})])
         self.assertIn("does not give the recorded row: stale_included: recorded none; now Now 8080.", page)
 
     def test_marks_do_not_overlap_and_lose_no_character(self):
