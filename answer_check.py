@@ -72,28 +72,28 @@ def grade(entry, key, version=1):
 
 def verdicts(recording, keys, version=1):
     """{strategy: {case: [verdict]}} for a whole recording, entries in their recorded order."""
-    return {
-        strategy: {case: [grade(entry, keys[case], version) for entry in entries] for case, entries in cases.items()}
-        for strategy, cases in recording["answers"].items()}
+    return {strategy: {case: [grade(entry, keys[case], version) for entry in entries] for case, entries in cases.items()}
+            for strategy, cases in recording["answers"].items()}
 
 
 def summarize(cases):
     """The counts of one strategy's verdicts; kinds of incompleteness stand beside them where there are any."""
-    every = [verdict for row in cases.values() for verdict in row]
-    grades, why = Counter(v["grade"] for v in every), Counter(v.get("why") for v in every if v["grade"] == "fail")
-    passed = sum(all(v["grade"] == "pass" for v in row) for row in cases.values())
+    every = [verdict for trials in cases.values() for verdict in trials]
+    grades = Counter(verdict["grade"] for verdict in every)
+    why, kinds = (Counter(verdict["why"] for verdict in every if verdict["grade"] == kind)
+                  for kind in ("fail", "incomplete"))
+    passed = sum(all(verdict["grade"] == "pass" for verdict in trials) for trials in cases.values())
     counts = dict(zip(COUNTS, (grades["pass"], grades["fail"], grades["incomplete"], why["said_missing"],
                                why["stale_as_current"], passed)))
-    kinds = Counter(v["why"] for v in every if v["grade"] == "incomplete")
     return {**counts, "incomplete_kinds": dict(sorted(kinds.items()))} if kinds else counts
 
 
 def report(recording, keys, version=1):
     """The published report: a summary for each strategy, and every grade. Another grader than version 1 is named."""
     graded = verdicts(recording, keys, version)
-    named = {} if version == 1 else {"grader": version}
-    return {**named, "summary": {strategy: summarize(cases) for strategy, cases in graded.items()},
-            "graded": {strategy: {case: [verdict["grade"] for verdict in row] for case, row in cases.items()}
+    return {**({} if version == 1 else {"grader": version}),
+            "summary": {strategy: summarize(cases) for strategy, cases in graded.items()},
+            "graded": {strategy: {case: [verdict["grade"] for verdict in trials] for case, trials in cases.items()}
                        for strategy, cases in graded.items()}}
 
 
@@ -105,17 +105,17 @@ def table(summary):
 
 
 def tell(result, *lines):
-    """The result on standard output, lines for a person on standard error; exit status 0."""
+    """The result on standard output, lines for a person on standard error."""
     sys.stdout.write(dump(result))
-    print(*map(written_out, lines), sep="\n", file=sys.stderr)
-    return 0
+    for line in lines:
+        print(written_out(line), file=sys.stderr)
 
 
 def run_grade(args):
     """Print the report of the grades, and its table on standard error."""
     recording, keys = read_both(args.recording, args.keys)
     graded = report(recording, keys, args.grader)
-    return tell(graded, table(graded["summary"]), f"answers as recorded: {same_as_recorded(recording)}")
+    tell(graded, table(graded["summary"]), f"answers as recorded: {same_as_recorded(recording)}")
 
 
 def read_both(recording_path, keys_path):
@@ -142,16 +142,14 @@ def run_record(args):
     plan, sources = lab_requests(args.cases, args.tokenizer)
     chosen = record.only(plan, args.only) if args.only else plan
     if args.dry_run:
-        sys.stdout.write(dump(record.shown(chosen, pinned["seeds"], partial(kind.request, pinned))))
-        return 0
+        return tell(record.shown(chosen, pinned["seeds"], partial(kind.request, pinned)))
     check_replaceable(args.out, is_recording)  # told now, and not when all answers are there
     model = kind(pinned, args.host)
     record.tell_server(model)
     with open_journal(args.out) as journal:
         tasks = record.tasks_for(plan, model)
-        wanted = [task for task in tasks if task["planned"] in chosen]
         try:
-            asked = record.ask_all(wanted, model, journal, args.jobs)
+            asked = record.ask_all([task for task in tasks if task["planned"] in chosen], model, journal, args.jobs)
         finally:
             counts = record.tell(tasks, journal)
         counts["asked_now"] = asked
@@ -161,8 +159,7 @@ def run_record(args):
             recording = record.finished(tasks, model, journal, sources)
             replace_file(args.out, dump(recording).encode("utf-8"), is_recording)
             counts = {"recording": str(args.out), **counts}
-    sys.stdout.write(dump(counts))
-    return 0
+    tell(counts)
 
 
 def lab_requests(cases_path, manifest_path):
@@ -170,8 +167,7 @@ def lab_requests(cases_path, manifest_path):
     import strategies
     from answers.record import plan_requests
     from selection.cases import check_requests, read_set
-    from tokenizer import counter
-    from tokens.manifest import MANIFEST
+    from tokenizer import MANIFEST, counter
 
     manifest_path = manifest_path or MANIFEST
     (cases, digest), count = read_set(cases_path), counter(manifest_path)
@@ -192,7 +188,7 @@ def run_attribution(args):
     recording, keys = read_both(args.recording, args.keys)
     result = attribution.attribute(recording, read_json(args.report), load_cases(args.cases), keys,
                                    GRADERS[args.grader], args.grader)
-    return tell(result, attribution.table(result))
+    tell(result, attribution.table(result))
 
 
 def run_compare(args):
@@ -204,60 +200,56 @@ def run_compare(args):
 
     (first, keys), (second, _) = (read_both(path, args.keys) for path in (args.a, args.b))
     graded = [verdicts(recording, keys, args.grader) for recording in (first, second)]
-    named = {} if args.grader == 1 else {"grader": args.grader}
-    result = {**named, **answer_compare.compare(first, second, *graded)}
-    return tell(result, answer_compare.table(result))
+    result = {**({} if args.grader == 1 else {"grader": args.grader}), **answer_compare.compare(first, second, *graded)}
+    tell(result, answer_compare.table(result))
 
 
-def add_grading(parser, recording=RECORDING, keys=KEYS, grader=1):
-    """Options shared by the grading commands. Subcommands use SUPPRESS, so as not to undo what stood before them."""
-    if recording:
-        parser.add_argument("--recording", type=Path, default=recording, metavar="FILE",
-                            help="recorded answers (default answer-result.json)")
-    parser.add_argument("--keys", type=Path, default=keys, metavar="FILE", help="patterns (default answer-keys.json)")
-    parser.add_argument("--grader", type=int, choices=sorted(GRADERS), default=grader,
-                        help="version of the rule: 1 as published, 2 reads negations and corrections (default 1)")
+FILE = dict(type=Path, metavar="FILE")
+GRADING = {
+    "--recording": dict(FILE, default=RECORDING, help="recorded answers (default answer-result.json)"),
+    "--keys": dict(FILE, default=KEYS, help="patterns (default answer-keys.json)"),
+    "--grader": dict(type=int, choices=sorted(GRADERS), default=1,
+                     help="version of the rule: 1 as published, 2 reads negations and corrections (default 1)")}
+OPTIONS = {  # of commands; those of GRADING may stand before one too, and a default here would undo what was given there
+    **{option: {**how, "default": argparse.SUPPRESS} for option, how in GRADING.items()},
+    "a": dict(type=Path, help="a recording"),
+    "b": dict(type=Path, help="another recording of the same cases, strategies and seeds"),
+    "--report": dict(FILE, required=True, help="evaluation report of the same requests"),
+    "--cases": dict(FILE, default=CASES, help="case set (default cases.json)"),
+    "--out": dict(FILE, default=RECORDING,
+                  help="the recording; its journal is kept beside it (default answer-result.json)"),
+    "--only": dict(metavar="STRATEGY/CASE", help="fill the journal for one, and print what is missing"),
+    "--dry-run": dict(action="store_true", help="print the requests and their counts, ask nothing"),
+    "--jobs": dict(type=int, default=1, metavar="N", help="requests at a time (default 1: a server that puts several"
+                   " into one batch may answer otherwise)"),
+    "--host": dict(help="the server's address (default OLLAMA_HOST, else 127.0.0.1:11434)"),
+    "--model": dict(FILE, help="a model block, as answer_model.py pin prints it"),
+    "--api": dict(choices=("ollama", "openai"), default="ollama",
+                  help="the server's interface; openai for llama.cpp's or vLLM's, never for an Ollama"),
+    "--tokenizer": dict(type=Path, metavar="MANIFEST", help="manifest of another model's tokenizer")}
+COMMANDS = ((run_record, "--out --only --dry-run --jobs --host --model --api --cases --tokenizer"),
+            (run_attribution, "--report --cases --recording --keys --grader"), (run_compare, "a b --keys --grader"))
 
 
 def parse_arguments(argv):
     """The arguments of one command; without one they are those of grading."""
     parser = make_parser(__doc__)
-    add_grading(parser)
     parser.set_defaults(run=run_grade)
+    for option, how in GRADING.items():
+        parser.add_argument(option, **how)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    made = {name: make_parser(run.__doc__, commands, name)
-            for name, run in (("record", run_record), ("attribution", run_attribution), ("compare", run_compare))}
-
-    record, file = made["record"].add_argument, {"type": Path, "metavar": "FILE"}
-    made["record"].set_defaults(run=run_record)
-    record("--out", **file, default=RECORDING,
-           help="the recording; its journal is kept beside it (default answer-result.json)")
-    record("--only", metavar="STRATEGY/CASE", help="fill the journal for one, and print what is missing")
-    record("--dry-run", action="store_true", help="print the requests and their counts, ask nothing")
-    record("--jobs", type=int, default=1, metavar="N",
-           help="requests at a time (default 1: a server that puts several into one batch may answer otherwise)")
-    record("--host", help="the server's address (default OLLAMA_HOST, else 127.0.0.1:11434)")
-    record("--model", **file, help="a model block, as answer_model.py pin prints it")
-    record("--api", choices=("ollama", "openai"), default="ollama",
-           help="the server's interface; openai for llama.cpp's or vLLM's, never for an Ollama")
-    record("--cases", **file, default=CASES, help="case set (default cases.json)")
-    record("--tokenizer", type=Path, metavar="MANIFEST", help="manifest of another model's tokenizer")
-
-    made["attribution"].set_defaults(run=run_attribution)
-    made["attribution"].add_argument("--report", **file, required=True, help="evaluation report of the same requests")
-    made["attribution"].add_argument("--cases", **file, default=CASES, help="case set (default cases.json)")
-    add_grading(made["attribution"], *[argparse.SUPPRESS] * 3)
-
-    made["compare"].set_defaults(run=run_compare)
-    made["compare"].add_argument("a", type=Path, help="a recording")
-    made["compare"].add_argument("b", type=Path, help="another recording of the same cases, strategies and seeds")
-    add_grading(made["compare"], None, *[argparse.SUPPRESS] * 2)
+    for run, options in COMMANDS:
+        command = make_parser(run.__doc__, commands, run.__name__.removeprefix("run_"))
+        command.set_defaults(run=run)
+        for option in options.split():
+            command.add_argument(option, **OPTIONS[option])
     return parser.parse_args(argv)
 
 
 def main(argv=None):
     args = parse_arguments(argv)
-    return args.run(args)
+    args.run(args)
+    return 0
 
 
 if __name__ == "__main__":

@@ -75,31 +75,24 @@ def summarize(rows):
 
 def run(path=CASES, names=tuple(strategies.STRATEGIES), budgets=None, manifest=None, cases=None, digest=None,
         **options):
-    """The report of the strategies `names` on the case set at `path`.
+    """The report of the strategies `names` on the case set at `path`; fields beside the published only off defaults.
 
     budgets: input tokens for all cases instead of their own; the report then has a level `budgets` in place of summary
     and cases. manifest: another model's. cases, digest: what read_set(path) gave, for a set that was read before.
-    options: jobs, scheduler and verify of run_cases. Fields that are not in the published report appear only where
-    something is not at its default.
+    options: jobs, scheduler and verify of run_cases.
     """
     from selection.run import ALWAYS_CHECKED, run_cases, selector_hashes
     from tokenizer import profile_of
     from tokens.manifest import MANIFEST, read_manifest  # here, so that grading alone needs no tokenizer
 
     manifest, path = Path(manifest or MANIFEST), Path(path)
-    counter = profile_of(read_manifest(manifest))
     if cases is None:
         cases, digest = read_set(path)
     report = {  # hashed before the run, which may last: a file that is edited meanwhile was not run
-        "case_set": path.name,
-        "case_set_sha256": digest or file_hash(path),
-        "strategies_sha256": file_hash(strategies.__file__),
-        "tokenizer_manifest_sha256": file_hash(manifest),
+        "case_set": path.name, "case_set_sha256": digest or file_hash(path),
+        "strategies_sha256": file_hash(strategies.__file__), "tokenizer_manifest_sha256": file_hash(manifest),
         "environment": {"python": platform.python_version(), "implementation": platform.python_implementation()},
-        "counter": counter,
-        "trials": 1,
-        "grader": GRADER,
-    }
+        "counter": profile_of(read_manifest(manifest)), "trials": 1, "grader": GRADER}
     if others := selector_hashes(names):
         report["selectors_sha256"] = others
     if ambiguous := ambiguous_facts(cases):

@@ -56,8 +56,7 @@ def prepare(manifest, target, sources):
                 data, source = fetch_first(name, pinned, sources)
                 put(target / name, data)
                 tell(f"{name} from {source}")
-    problems = verify(target, manifest)  # from the disk, whoever wrote them
-    if problems:
+    if problems := verify(target, manifest):  # from the disk, whoever wrote them
         raise InputError(f"{target}: {'; '.join(problems)}; check the disk and run prepare.py again")
     tell(f"{manifest['model']} is prepared in {target}")
 
@@ -70,11 +69,10 @@ def fetch_first(name, pinned, sources):
             tell(f"asking {source} for {name}")
         try:
             data = fetch(name)
-            problem = bytes_problem(data, pinned)
+            if not (problem := bytes_problem(data, pinned)):
+                return data, f"{source} ({'; '.join(failures)})" if failures else source
         except SourceError as error:
-            problem = str(error)
-        if problem is None:
-            return data, f"{source} ({'; '.join(failures)})" if failures else source
+            problem = error
         failures.append(f"{source}: {problem}")
     remedy = "go online, set pip's index-url to a mirror, or give the folder that has the two files with --from DIR"
     raise InputError(f"cannot get {name}: {'; '.join(failures)}. What you can do: {remedy}")
@@ -82,6 +80,7 @@ def fetch_first(name, pinned, sources):
 
 def pin_model(model, revision, path, given):
     """Write the manifest of another model to `path` and put its files in place; a manifest there must be the same."""
+    from tokenizer import make_counter
     from tokens.pin import pin
 
     if not is_name(model):
@@ -89,57 +88,44 @@ def pin_model(model, revision, path, given):
     if not path.parent.is_dir():
         raise InputError(f"--manifest {path}: there is no folder {path.parent}; make it first")
     manifest, files = pin(model, revision, given)
-    old = read_manifest(path) if path.exists() else None
-    if old is not None:
-        names = [name for name in {**manifest, **old} if name not in UNPINNED]
-        differing = [name for name in names if old.get(name) != manifest.get(name)]
-        if differing:
-            raise InputError(f"{path} pins something else ({', '.join(differing)}); remove it or name another file")
-        manifest = old
-    else:
-        manifest["today"] = date.today().isoformat()
-    lines, outcome = try_model(manifest, files, path)
-    prepare(manifest, folder(path), {f"folder {given}" if given else "Hugging Face hub": files.get})
-    write_json(folder(path) / KEPT, outcome)
-    if old is None:
-        write_json(path, manifest)
-    for line in [*lines, f"{model} is pinned in {path}"]:
-        tell(line)
-
-
-def try_model(manifest, files, path):
-    """(lines on what the template cannot write and how requests are counted, the trial's outcome), or InputError."""
-    from tokenizer import make_counter
-
+    pinned = read_manifest(path) if path.exists() else {**manifest, "today": date.today().isoformat()}
+    names = [name for name in {**manifest, **pinned} if name not in UNPINNED]
+    if differing := [name for name in names if pinned.get(name) != manifest.get(name)]:
+        raise InputError(f"{path} pins something else ({', '.join(differing)}); remove it or name another file")
     tell("a chat template is code from its publisher; it runs in a sandbox, first in a process of its own with limits")
     source = template_text(files, path)
-    outcome = try_template(source, manifest)
+    outcome = try_template(source, pinned)
     if outcome["problem"]:
-        raise InputError(f"{manifest['model']}: {outcome['problem']}; nothing was pinned")
-    count = make_counter(manifest, files, path)
-    lines = [f"the chat template cannot write {ability}: {reason}" for ability, reason in outcome["cannot"].items()]
+        raise InputError(f"{model}: {outcome['problem']}; nothing was pinned")
+    way = make_counter(pinned, files, path).way
+    prepare(pinned, folder(path), {f"folder {given}" if given else "Hugging Face hub": files.get})
+    write_json(folder(path) / KEPT, outcome)
+    if not path.exists():
+        write_json(path, pinned)
+    for ability, reason in outcome["cannot"].items():
+        tell(f"the chat template cannot write {ability}: {reason}")
     if "strftime_now" in source:
-        lines.append(f"the chat template writes the date: {manifest.get('today')} in every count (\"today\" in {path})")
-    return [*lines, WAYS[count.way]], outcome
+        tell(f"the chat template writes the date: {pinned.get('today')} in every count (\"today\" in {path})")
+    tell(WAYS[way])
+    tell(f"{model} is pinned in {path}")
 
 
 def main(argv=None):
     parser = make_parser(__doc__)
     parser.add_argument("--from", dest="given", type=Path, metavar="DIR", help="a folder that has the two files")
-    parser.add_argument(
-        "--manifest", type=Path, default=MANIFEST, metavar="FILE", help=f"what to prepare (default: {MANIFEST.name})")
+    parser.add_argument("--manifest", type=Path, default=MANIFEST, metavar="FILE",
+                        help=f"what to prepare (default: {MANIFEST.name})")
     parser.add_argument("--model", metavar="REPO", help="pin this model's tokenizer: write FILE, then prepare it")
     parser.add_argument("--revision", metavar="HASH", help="with --model: the full commit hash on the hub")
     args = parser.parse_args(argv)
     if args.model is None and args.revision is not None:
         parser.error("--revision goes with --model")
-    if args.model is not None and args.manifest == MANIFEST:
-        parser.error("--model needs --manifest FILE, the file to write; the lab's own manifest stays as it is")
-    if args.model is not None:
-        pin_model(args.model, args.revision, args.manifest, args.given)
-    else:
+    if args.model is None:
         manifest = read_manifest(args.manifest)
-        prepare(manifest, folder(args.manifest), known_sources(manifest, args.given))
+        return prepare(manifest, folder(args.manifest), known_sources(manifest, args.given))
+    if args.manifest == MANIFEST:
+        parser.error("--model needs --manifest FILE, the file to write; the lab's own manifest stays as it is")
+    pin_model(args.model, args.revision, args.manifest, args.given)
 
 
 if __name__ == "__main__":

@@ -82,18 +82,17 @@ class Counter:
         try:
             if len(texts) < FEW:
                 return [len(self._tokenizer.encode(text, add_special_tokens=False)) for text in texts]
-            return [len(found) for found in self._tokenizer.encode_batch_fast(texts, add_special_tokens=False)]
+            return [len(tokens) for tokens in self._tokenizer.encode_batch_fast(texts, add_special_tokens=False)]
         except (TypeError, UnicodeEncodeError) as error:
             raise CountError(f"a text that cannot be tokenised: {error}; give valid Unicode text") from None
 
     def ids(self, texts):
         """The tokens of each text as their numbers in the vocabulary, nothing added."""
-        return [found.ids for found in self._tokenizer.encode_batch_fast(texts, add_special_tokens=False)]
+        return [tokens.ids for tokens in self._tokenizer.encode_batch_fast(texts, add_special_tokens=False)]
 
     def control_token(self, text):
         """The first control token of the model inside a text, or None: the template or the server would act on it."""
-        found = [token for token in self.control_tokens if token in text]
-        return min(found, key=text.find) if found else None
+        return min((token for token in self.control_tokens if token in text), key=text.find, default=None)
 
     def profile(self):
         """The `counter` block of a report: what the counts depend on."""
@@ -126,23 +125,22 @@ def load_counter(manifest_path):
     """The Counter of a manifest, loaded anew where it was not loaded before."""
     manifest = read_manifest(manifest_path)
     files = read_verified(manifest_path, manifest)
-    return make_counter(manifest, files, manifest_path, None if is_shipped(manifest_path) else folder(manifest_path))
+    if not is_shipped(manifest_path):
+        tried(template_text(files, manifest_path), manifest, folder(manifest_path))
+    return make_counter(manifest, files, manifest_path)
 
 
-def make_counter(manifest, files, where, place=None):
-    """The Counter of a manifest and its files, {name: bytes}. With a folder `place` the template is tried first."""
+def make_counter(manifest, files, where):
+    """The Counter of a manifest and its files, {name: bytes}."""
     from tokenizers import Tokenizer
 
-    template = template_text(files, where)
-    if place is not None:
-        tried(template, manifest, place)
     try:
         tokenizer = Tokenizer.from_buffer(files["tokenizer.json"])
     except Exception as error:  # the library raises bare Exception
         raise TokenizerError(f"{where}: tokenizer.json cannot be loaded: {error}; pin another one") from None
     tokenizer.no_truncation()  # a count must not be cut or filled up
     tokenizer.no_padding()
-    return Counter(tokenizer, template, manifest)
+    return Counter(tokenizer, template_text(files, where), manifest)
 
 
 def count_request(messages, tools=None):
@@ -159,15 +157,14 @@ def main(argv=None):
     parser.add_argument("--tokenizer", type=Path, default=MANIFEST, metavar="MANIFEST",
                         help="count for the model of another manifest")
     arguments = parser.parse_args(argv)
-    requests = read_requests(arguments.file)
-    count = counter(arguments.tokenizer)
+    requests, count = read_requests(arguments.file), counter(arguments.tokenizer)
     costs = [cost_by_message(count, **request) for request in requests]
     sys.stdout.write(dump(costs[0] if len(costs) == 1 else costs))
     for cost in costs:
         rows = [[number, row["role"], "with the next" if row["tokens"] is None else row["tokens"]]
                 for number, row in enumerate(cost["messages"], 1)]
-        ends = ["", "around the messages", cost["around"]], ["", "the request", cost["tokens"]]
-        print("\n".join(columns([ends[0], *rows, ends[1]], right=[0, 2])), file=sys.stderr)
+        rows = [["", "around the messages", cost["around"]], *rows, ["", "the request", cost["tokens"]]]
+        print("\n".join(columns(rows, right=[0, 2])), file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -102,8 +102,8 @@ def sha256(data):
 
 
 def file_hash(path):
-    """SHA-256 of a file's bytes."""
-    return sha256(Path(path).read_bytes())
+    """SHA-256 of the bytes of a file, or InputError."""
+    return sha256(read_bytes(path))
 
 
 def dump(value):
