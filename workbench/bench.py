@@ -1,11 +1,12 @@
 """Measure what selecting, counting and grading cost, each figure as a ratio taken in one run.
 
-Run:  python -m workbench.bench > bench.local.json              all of it: about ten minutes
+Run:  python -m workbench.bench > bench.local.json              all of it: some minutes
       python -m workbench.bench --parts counting                the two facts of the front page
-      python -m workbench.bench --parts selection,near --turns 50,200,600
 
 Each row comes from a process of its own: it starts cold, and its peak memory is its own. Seconds are of this machine;
-ratios carry over better. What is not installed (pip install -r workbench/requirements-bench.txt) is null.
+ratios carry over better. What is not installed (pip install -r workbench/requirements-bench.txt) is null. Histories and
+logs are generated, in utterances of about 120 characters as LoCoMo's are. Their words are drawn as often as they occur
+in the project's own cases and fixtures, so that a tokenizer works as on real text; the same seed gives the same bytes.
 
 floor  every distinct message of a history tokenised once with encode_batch, and nothing else
 plain  a rule given a counter that renders and tokenises every candidate request
@@ -23,23 +24,77 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from concurrent.futures import ProcessPoolExecutor, wait
+from functools import lru_cache
+from itertools import accumulate
 from multiprocessing import active_children, get_context
 from pathlib import Path
 
 import strategies
-from base.command import InputError, dump, make_parser, progress, run_command, whole_numbers
+from base.command import InputError, dump, make_parser, progress, run_command
 from base.shown import columns
 from selection.cases import load_cases
-from selection.fills import fill_messages, text_and_date, units
-from selection.near import NearIndex, passages
-from selection.near_messages import MessageIndex
+from selection.fills import fill_messages
 from tokenizer import counter, load_counter
 from tokens.manifest import MANIFEST, folder, read_manifest, verify
-from workbench.bench_set import ROOT, event_log, made_case, question
 
-TURNS, BUDGET = (50, 200, 600, 2000, 5000, 10000), 16384
+ROOT = Path(__file__).parents[1]
+BUDGET = 16384
 REPEATS = 3
+
+
+@lru_cache(maxsize=1)
+def vocabulary():
+    """(words of the cases and fixtures, their cumulative counts)."""
+    counts = Counter()
+    for path in [ROOT / "cases.json", *sorted((ROOT / "compaction" / "fixtures" / "conversations").glob("*.json"))]:
+        counts.update(re.findall(r"[A-Za-z][a-z'-]*|\d+", path.read_text(encoding="utf-8")))
+    return list(counts), list(accumulate(counts.values()))
+
+
+def draw(rng, size):
+    words, weights = vocabulary()
+    return rng.choices(words, cum_weights=weights, k=size)
+
+
+def utterance(rng):
+    """A few sentences of 21 words on average."""
+    drawn = draw(rng, max(3, round(rng.gauss(21, 9))))
+    for end in range(7, len(drawn), rng.randrange(6, 12)):
+        drawn[end] += "."
+    return " ".join(drawn).capitalize() + "."
+
+
+def question(rng, turn):
+    """A question of some words of the turn that holds its evidence, and some others."""
+    rare = [word for word in turn["user"].rstrip(".").split() if len(word) > 3]
+    return f"What about {' '.join([*rng.sample(rare, min(4, len(rare))), *draw(rng, 4)])}?"
+
+
+def made_case(turns, budget):
+    """A case over a generated history, in the form that strategies take."""
+    rng = random.Random(turns)
+    history = [{"id": f"t{number}", "user": utterance(rng), "assistant": utterance(rng)} for number in range(turns)]
+    return {"id": "made", "split": "held_out", "kind": "generated", "instructions": "Be brief.",
+            "current": question(random.Random(turns), history[turns // 2]), "history": history, "required": [],
+            "stale": [], "budget": {"context_limit": budget, "max_new_tokens": 0, "margin": 0}}
+
+
+def event_log(events):
+    """Yield events of an agent's log: conversations of 15 turns with calls that repeat, writes and a compaction."""
+    rng = random.Random(1)
+    for made in range(events):
+        turn, step = made % 150 // 10 + 1, made % 10
+        event = {"conversation_id": f"c{made // 150}", "turn": turn, "reply": made % 150, "content": utterance(rng)}
+        if step in (0, 9):
+            yield {**event, "kind": "user" if step == 0 else "compaction" if turn == 8 else "assistant"}
+        elif step % 2:
+            arguments = {"path": f"src/part_{rng.randrange(40)}.py"}
+            yield {**event, "kind": "tool_call", "name": rng.choice(("read", "edit")), "arguments": arguments,
+                   "call_id": str(made)}
+        else:
+            yield {**event, "kind": "tool_result", "content": f"{rng.randrange(3)} lines", "call_id": str(made - 1)}
 
 
 def timed(function, *arguments):
@@ -49,8 +104,8 @@ def timed(function, *arguments):
     return time.perf_counter() - started, result
 
 
-def median_s(function, *arguments, times=REPEATS):
-    return statistics.median(timed(function, *arguments)[0] for _ in range(times))
+def median_s(function, *arguments):
+    return statistics.median(timed(function, *arguments)[0] for _ in range(REPEATS))
 
 
 def peak_mb(who=resource.RUSAGE_SELF):
@@ -157,24 +212,13 @@ def selection(turns):
             "relevant_over_floor": relevant_s / floor, "peak_mb": peak_mb()}
 
 
-def near(messages):
-    """near and near-messages over so many messages, tokenising them on one thread being the measure; and filling by
-    messages against filling by as many turns, in an order that has nothing to do with the conversation's."""
-    os.environ["RAYON_NUM_THREADS"] = "1"  # before the tokenizer's threads start: the comparison is with one
-    case, long, rng = made_case(messages // 2, BUDGET), made_case(messages, BUDGET), random.Random(1)
-    said = list(map(text_and_date, units(case["history"])))
-    asked = [question(rng, [turn]) for turn in case["history"][:: max(1, messages // 40)]]
-    row = {"messages": messages, "tokenise_s": floor_s(case["history"])}
-    for name, kind, texts in (("near", NearIndex, [text for text, _ in said]), ("near_messages", MessageIndex, said)):
-        row[f"{name}_index_s"] = median_s(lambda: passages.cache_clear() or kind(texts))
-        index = kind(texts)
-        index.scores(asked[0])
-        row[f"{name}_ask_ms"] = 1000 * statistics.median(timed(index.scores, text)[0] for text in asked)
-    for name, fill, size in (("turns", strategies.fill, messages), ("messages", fill_messages, 2 * messages)):
+def fill(turns):
+    """Filling by messages against filling by turns, in an order that has nothing to do with the conversation's."""
+    case, rng, row = made_case(turns, BUDGET), random.Random(1), {"turns": turns}
+    for name, by, size in (("turns", strategies.fill, turns), ("messages", fill_messages, 2 * turns)):
         order = rng.sample(range(size), size)
-        row[f"fill_by_{name}_s"], _ = cold(lambda case, count: fill(case, count, order), long)
-    return {**row, "near_messages_over_near_index": row["near_messages_index_s"] / row["near_index_s"],
-            "fill_messages_over_turns": row["fill_by_messages_s"] / row["fill_by_turns_s"]}
+        row[f"fill_by_{name}_s"], _ = cold(lambda case, count: by(case, count, order), case)
+    return {**row, "fill_messages_over_turns": row["fill_by_messages_s"] / row["fill_by_turns_s"]}
 
 
 def choose(turns):
@@ -214,11 +258,10 @@ def signals(events):
             "peak_mb": peak_mb(resource.RUSAGE_CHILDREN)}
 
 
-PARTS = {"counting": lambda args: [(counting, 2000)],
-         "selection": lambda args: [(selection, turns) for turns in args.turns],
-         "near": lambda args: [(near, 10_000)],
-         "choose": lambda args: [(choose, 2000)], "answers": lambda args: [(answers, 1000)],
-         "signals": lambda args: [(signals, args.events)]}
+PARTS = {"counting": [(counting, 2000)],
+         "selection": [(selection, turns) for turns in (50, 200, 600, 2000, 5000, 10_000)],
+         "fill": [(fill, 10_000)], "choose": [(choose, 2000)], "answers": [(answers, 1000)],
+         "signals": [(signals, 100_000)]}
 
 
 def alone(function, *arguments):
@@ -237,20 +280,15 @@ def alone(function, *arguments):
 def main(argv=None):
     parser = make_parser(__doc__)
     parser.add_argument("--parts", default=",".join(PARTS), help="which parts, of %(default)s")
-    parser.add_argument("--turns", type=whole_numbers, default=TURNS, help="lengths of history of the part selection")
-    parser.add_argument("--events", type=int, default=1_000_000, help="events of the generated log")
-    args = parser.parse_args(argv)
-    parts = args.parts.split(",")
+    parts = parser.parse_args(argv).parts.split(",")
     if not set(parts) <= set(PARTS):
-        raise InputError(f"--parts: {args.parts!r}; name some of {', '.join(PARTS)}")
-    if args.events < 1:
-        raise InputError(f"--events {args.events}: give a whole number from 1")
+        raise InputError(f"--parts {','.join(parts)}: name some of {', '.join(PARTS)}")
     problems = verify(folder(), read_manifest(MANIFEST))
     if problems and not set(parts) <= {"signals", "answers"}:
         raise InputError(f"{problems[0]}; run: python prepare.py")
     result = {"machine": {"python": platform.python_version(), "system": platform.system(), "cores": os.cpu_count()}}
     for part in parts:
-        result[part] = [rounded(alone(*work)) for work in progress(PARTS[part](args), desc=part)]
+        result[part] = [rounded(alone(*work)) for work in progress(PARTS[part], desc=part)]
         rows = [result[part][0], *(row.values() for row in result[part])]
         print(f"\n{part}", *columns(rows if len(rows) > 2 else rows[0].items()), sep="\n", file=sys.stderr, flush=True)
     sys.stdout.write(dump(result))

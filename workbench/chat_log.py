@@ -9,6 +9,7 @@ conversation is held out.
 """
 
 import re
+from contextlib import suppress
 
 from base.command import InputError, as_text, parse_json, read_bytes
 from base.shapes import misfit
@@ -24,7 +25,7 @@ BESIDE = frozenset(  # words that may stand beside thanks
 
 
 def read_log(path):
-    """([[place, value], ...] of a JSON list, or of a value a line; losses: the lines that are no JSON)."""
+    """([[place, value], ...] of a JSON list, or of a value a line; losses (what, where, detail): lines not JSON)."""
     data, values, losses = read_bytes(path), [], []
     try:
         value = parse_json(as_text(data, path), path)
@@ -37,7 +38,7 @@ def read_log(path):
         try:
             values += [[place, parse_json(as_text(line, place), place)]] if line.strip() else []
         except InputError as error:
-            losses.append({"what": "line left out", "where": place, "detail": str(error).removeprefix(f"{place}: ")})
+            losses.append(("line left out", place, str(error).removeprefix(f"{place}: ")))
     if losses and not values:
         raise problem
     return values, losses
@@ -47,10 +48,15 @@ def import_chat(values, every=False):
     """(histories, cases without a budget and with nothing required, losses) of what read_log gives."""
     histories, cases, losses, imported = {}, [], [], 0
     for name, messages in conversations(values, losses).items():
-        new, turns = read_conversation(name, messages, every, losses)
-        cases += [{**case, "split": "held_out" if imported % 2 else "dev"} for case in new]
-        histories.update(turns)
-        imported += bool(new)
+        made = list(read_conversation(name, messages, every, losses))
+        for case, turns in made:
+            histories[case["id"]] = turns
+            cases.append({**case, "split": "held_out" if imported % 2 else "dev", "kind": "chat log",
+                          "history": case["id"], "required": [], "stale": []})
+        if not made:
+            why = "no user message but the first that asks something and has a history"
+            losses.append(("conversation left out", name, why))
+        imported += bool(made)
     return histories, cases, losses
 
 
@@ -62,21 +68,20 @@ def conversations(values, losses):
     known = {}
     for number, (place, value) in enumerate(values, 1):
         value = {"messages": value} if isinstance(value, list) else value if isinstance(value, dict) else {}
-        messages = value.get("messages")
+        messages, detail = value.get("messages"), None
         if isinstance(messages, list):
             name = one_line(value.get("id", f"conversation-{number}"))
             before = known.setdefault(name, messages)
-            if before is messages:
-                continue
-            detail = f"a second conversation {name!r}"
-            if messages[: len(before)] == before:
-                known[name], detail = messages, f"conversation {name!r} has grown: its earlier state is not used"
+            if messages is not before:
+                detail = f"a second conversation {name!r}"
+                if messages[: len(before)] == before:
+                    known[name], detail = messages, f"conversation {name!r} has grown: its earlier state is not used"
         elif "role" in value:
             known.setdefault(one_line(value.get("conversation_id", "conversation-1")), []).append(value)
-            continue
         else:
             detail = "neither a conversation nor a message"
-        losses.append({"what": "value left out", "where": place, "detail": detail})
+        if detail:
+            losses.append(("value left out", place, detail))
     return known
 
 
@@ -107,27 +112,21 @@ def group_messages(messages):
 
 
 def read_conversation(name, messages, every, losses):
-    """(cases, {history name: turns}) of one conversation; what is left out goes to `losses`."""
-
-    def lose(what, detail):
-        losses.append({"what": what, "where": name, "detail": detail})
-
+    """Yield (case, its turns) for each question of one conversation; what is left out goes to `losses`."""
     front, groups, aside, unknown = group_messages(messages)
-    for place, why in aside.items():
-        lose("message left out", f"message {place + 1}: {why}")
+    losses += [("message left out", name, f"message {place + 1}: {why}") for place, why in aside.items()]
     questions = [number for number, group in enumerate(groups) if number and asks(messages[group[0]])]
     turns = {}
-    for number, group in enumerate(groups[: questions[-1] if questions else 0], 1):
+    for number, group in enumerate(groups[: max(questions, default=0)]):
         try:
             if odd := [place for place in group if place in unknown]:
                 raise MessageError(f"message {odd[0] + 1}: {unknown[odd[0]]}")
-            turns[number] = {"id": str(number), **turn_of([messages[place] for place in group if place not in aside])}
+            said = [messages[place] for place in group if place not in aside]
+            turns[number] = {"id": str(number + 1), **turn_of(said)}
         except MessageError as error:
-            lose("turn left out", f"turn {number}: {error}")
-    cases, histories = [], {}
+            losses.append(("turn left out", name, f"turn {number + 1}: {error}"))
     for number in questions if every else questions[-1:]:
-        history = f"{name}-{number + 1}" if every else name
-        before = [turn for earlier, turn in turns.items() if earlier <= number]
+        before = [turn for earlier, turn in turns.items() if earlier < number]
         try:
             instructions = "\n\n".join(text_of(messages[place]).strip() for place in front)
             current = text_of(messages[groups[number][0]])
@@ -136,20 +135,15 @@ def read_conversation(name, messages, every, losses):
             if not before:
                 raise MessageError("no turn before it could be read")
         except MessageError as error:
-            lose("question left out", f"turn {number + 1}: {error}")
+            losses.append(("question left out", name, f"turn {number + 1}: {error}"))
             continue
-        try:
+        case = {"id": f"{name}-{number + 1}" if every else name, "instructions": instructions, "current": current}
+        with suppress(MessageError):
             said = [text_of(messages[place]).strip() for place in groups[number][1:]
                     if place not in aside | unknown and messages[place]["role"] == "assistant"]
-        except MessageError:
-            said = []
-        reply = [{"reply": text} for text in said if text and misfit(text, str) is None][-1:]  # what was said last
-        cases.append({"id": history, "kind": "chat log", "history": history, "required": [], "stale": [],
-                      "instructions": instructions, "current": current, **(reply[0] if reply else {})})
-        histories[history] = before
-    if not cases:
-        lose("conversation left out", "no user message but the first that asks something and has a history")
-    return cases, histories
+            for text in said:
+                case |= {"reply": text} if text and misfit(text, str) is None else {}  # what was said last
+        yield case, before
 
 
 def asks(message):

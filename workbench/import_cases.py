@@ -22,40 +22,33 @@ from selection.cases import CaseError, check_requests, check_set
 from tokenizer import TokenizerError, counter
 from tokens.manifest import MANIFEST
 from workbench.chat_log import import_chat, read_log
-from workbench.locomo import import_locomo
-from workbench.longmemeval import import_longmemeval
+from workbench.published_sets import import_locomo, import_longmemeval
 
 FIELDS = ("id", "split", "kind", "instructions", "current", "history", "budget", "required", "stale", "reply")
 MAX_NEW_TOKENS = 256
 UNCHECKED = "control tokens and long questions, which evaluate.py refuses, were not looked for"
 
 
-def case_set(histories, cases, budget):
-    """The larger form of a case set, every case with `budget` input tokens and its fields in reading order."""
+def case_set(histories, cases, budget=0):
+    """The larger form of a case set, fields in reading order; `budget`: input tokens of cases that have none yet."""
     limits = {"context_limit": budget + MAX_NEW_TOKENS, "max_new_tokens": MAX_NEW_TOKENS, "margin": 0}
     used = {case["history"] for case in cases}
-    return {
-        "format": 1, "histories": {name: turns for name, turns in histories.items() if name in used},
-        "cases": [{field: {**case, "budget": limits}[field] for field in FIELDS if field != "reply" or field in case}
-                  for case in cases]}
+    cases = [{"budget": limits, **case} for case in cases]
+    return {"format": 1, "histories": {name: turns for name, turns in histories.items() if name in used},
+            "cases": [{field: case[field] for field in FIELDS if field in case} for case in cases]}
 
 
-def that_fit(histories, cases, count):
-    """(histories, cases, losses) without what no request could hold: control tokens, questions over their budget.
-
-    count  the model's counter
-    """
-    kept, left, losses, gone = {}, [], [], set()
-    for name, turns in histories.items():
-        kept[name] = []
-        for turn in turns:
-            if token := count.control_token("\n".join(texts_in(turn))):
-                gone.add((name, turn["id"]))
-                losses.append({"what": "turn left out", "where": f"{name} {turn['id']}",
-                               "detail": f"holds the model's control token {token}"})
-            else:
-                kept[name].append(turn)
-    for case in progress(cases, desc="cases"):
+def that_fit(made, count, losses):
+    """A case set without what no request could hold: control tokens of the model, questions over their budget."""
+    kept, left, gone = {}, [], set()
+    for name, turns in made["histories"].items():
+        tokens = {turn["id"]: count.control_token("\n".join(texts_in(turn))) for turn in turns}
+        kept[name] = [turn for turn in turns if tokens[turn["id"]] is None]
+        for turn, token in tokens.items():
+            if token is not None:
+                gone.add((name, turn))
+                losses.append(("turn left out", f"{name} {turn}", f"holds the model's control token {token}"))
+    for case in progress(made["cases"], desc="cases"):
         lost = [fact["turn"] for fact in case["required"] if (case["history"], fact["turn"]) in gone]
         problem = f"turn {lost[0]}, which it needs, is left out" if lost else None
         if not (problem or kept[case["history"]]):
@@ -65,16 +58,16 @@ def that_fit(histories, cases, count):
         except CaseError as error:
             problem = problem or error.problem
         if problem:
-            losses.append({"what": "question left out", "where": case["id"], "detail": problem})
+            losses.append(("question left out", case["id"], problem))
         else:
             left.append(case)
-    return kept, left, losses
+    return case_set(kept, left)
 
 
-def check_some(cases, losses, path):
-    """InputError, with the first thing that was lost, where no case is left."""
-    if not cases:
-        detail = f"; the first: {losses[0]['where']}: {losses[0]['detail']}" if losses else ""
+def check_some(made, losses, path):
+    """InputError, with the first thing that was lost, where a set has no case."""
+    if not made["cases"]:
+        detail = f"; the first: {losses[0][1]}: {losses[0][2]}" if losses else ""
         raise InputError(f"{path}: nothing in it could be imported{detail}")
 
 
@@ -83,9 +76,9 @@ def tell(cases, losses, masked):
     facts = sum(len(case["required"]) for case in cases)
     lines = [f"{len(cases)} cases with {facts} facts to find"]
     lines += [f"  {number} {kind}" for kind, number in Counter(case["kind"] for case in cases).items()]
-    for what, number in Counter(loss["what"] for loss in losses).items():
-        lines.append(f"{what}: {number}")
-        lines += [f"  {loss['where']}: {one_line(loss['detail'], 300)}" for loss in losses if loss["what"] == what]
+    for kind, number in Counter(what for what, _, _ in losses).items():
+        lines.append(f"{kind}: {number}")
+        lines += [f"  {where}: {one_line(detail, 300)}" for what, where, detail in losses if what == kind]
     for line in lines + [f"masked: {number} different {what}" for what, number in masked.items()]:
         print(one_line(line), file=sys.stderr)
 
@@ -103,7 +96,7 @@ def main(argv=None):
     if args.budget < 1:
         raise InputError(f"--budget {args.budget}: give a number from 1")
     value, losses = read_log(args.file) if args.format == "chat" else (read_json(args.file), [])
-    masked = {}
+    masked, unchecked = {}, None
     if args.mask:  # before anything is cut or compared, so that a fact and its turn change alike
         value, masked = mask_values(value)
     if args.format == "chat":
@@ -111,19 +104,16 @@ def main(argv=None):
     else:
         histories, cases, lost = (import_locomo if args.format == "locomo" else import_longmemeval)(value, args.file)
     losses += lost
-    check_some(cases, losses, args.file)
     made = case_set(histories, cases, args.budget)
-    if args.format != "chat":  # a chat log has no facts yet; workbench.label_cases checks the set that it writes
-        check_set(made, args.file)
-    unchecked = None
     try:
-        histories, cases, lost = that_fit(made["histories"], made["cases"], counter(args.tokenizer))
-        losses += lost
-        check_some(cases, losses, args.file)
+        made = that_fit(made, counter(args.tokenizer), losses)
     except TokenizerError as error:
         unchecked = f"{UNCHECKED}: {error}"
-    sys.stdout.write(dump(case_set(histories, cases, args.budget)))
-    tell(cases, losses, masked)
+    check_some(made, losses, args.file)
+    if args.format != "chat":  # a chat log has no facts yet; workbench.label_cases checks the set that it writes
+        check_set(made, args.file)
+    sys.stdout.write(dump(made))
+    tell(made["cases"], losses, masked)
     if unchecked:
         print(unchecked, file=sys.stderr)
     return 0

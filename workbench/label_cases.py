@@ -4,12 +4,11 @@ Run:  echo '[{"role": "user", "content": "Port 80."}, {"role": "user", "content"
       python -m workbench.import_cases chat chat.local.json > cases.local.json
       python -m workbench.label_cases cases.local.json labelled.local.json
 
-For each case the question is shown, with the reply that was given, and numbered candidates: sentences of the history
-that share rare words with the question, then the newest others; an equal sentence once, with its turns. Every answer is
-kept at once in a journal beside the output; stopped at any point, the same command goes on where it was. The output is
-written when you stop or finish, with the cases that have a required fact; an earlier output is kept beside it.
-A log that has grown is imported anew and labelled with --labels OLD: a case whose history and question are as they were
-in the labelled set OLD keeps its labels. --help tells what can be answered.
+Each question is shown with the reply that was given and numbered candidates: sentences of the history that share rare
+words with it, then the newest others; an equal sentence once, with its turns. Every answer is kept at once in a journal
+beside the output; stopped at any point, the same command goes on there. The output, written when you stop or finish,
+has the cases with a required fact; an earlier one is kept beside it. --labels OLD, when a log has grown and is imported
+anew: a case whose history and question are as in the labelled set OLD keeps its labels.
 """
 
 import json
@@ -40,13 +39,15 @@ answers  1 4      these are required          s 2     this one is stale (replace
 
 """
 HELP = "numbers: required; s N: stale; d N: drop mark N; /words: search; t N: whole turn; n: nothing; u: undo; q: stop"
-TURN = {"id": str, "user": str, "assistant": str, "messages?": [{"role": str, "content": str}]}
-LABELS = {"required": [FACT], "stale": [FACT]}
-CASE = {"id": str, "current": str, "history": str, "reply?": str, **LABELS}
-UNLABELLED = {"histories": Each([TURN]), "cases": [CASE]}
-ENTRIES = ({"set_sha256": str}, {"written_sha256": str}, {"case": str, "labels": (LABELS, NONE), "key?": str},
-           {"case": str, "marks": LABELS})
 WORDS = {"": "next", "n": "nothing", "u": "undo", "q": "stop"}
+LETTERS = {"": "required", "s": "stale", "d": "drop", "t": "turn"}
+NOTHING = {"required": [], "stale": []}
+LABELS = {"required": [FACT], "stale": [FACT]}
+UNLABELLED = {
+    "histories": Each([{"id": str, "user": str, "assistant": str, "messages?": [{"role": str, "content": str}]}]),
+    "cases": [{"id": str, "current": str, "history": str, "reply?": str, **LABELS}]}
+ENTRIES = ({"set_sha256": str}, {"written_sha256": str}, {"case": str, "key": str, "labels": (LABELS, NONE)},
+           {"case": str, "marks": LABELS})  # of a journal: the set's hash first; labels of None take labels back
 JOURNAL = ".journal.jsonl"  # behind the name of the output, beside it
 CANDIDATES, WIDTH, LONG = 9, 160, 1000
 ORDINAL = re.compile(r"(?i)\b(?:am|ab|im|vom|zum|zur|beim?|bis|seit|und|d(?:er|ie|as|en|em|es)) +\d{1,3}\.$")
@@ -61,9 +62,9 @@ def sentences(history):
     for turn in history:
         for message in turn_messages(turn):
             for text in [text for line in message["content"].split("\n") for text in pieces(line)]:
-                turns = known.pop(text, {"turns": {}})["turns"] | {turn["id"]: True}
-                known[text] = {"text": text, "turns": turns, "role": message["role"]}
-    return [{**sentence, "turns": list(sentence["turns"])} for sentence in known.values()]
+                turns = known.pop(text, {"turns": []})["turns"]
+                known[text] = {"text": text, "turns": list(dict.fromkeys([*turns, turn["id"]])), "role": message["role"]}
+    return list(known.values())
 
 
 def pieces(line):
@@ -84,11 +85,11 @@ def candidates(known, words, fill=True):
     return [known[place] for place in (then_newest(order, len(known)) if fill else order)[:CANDIDATES]]
 
 
-def read_answer(text, shown, marks):
+def read_answer(text, numbered, marks):
     """What an answer means: ("required" | "stale" | "drop", [facts]), ("search", words), ("turn", id), (a word, None).
 
-    shown  the numbered candidates; marks: the numbered facts marked so far
-    InputError, worded for the person at the terminal, for anything else.
+    numbered  sentences as they were shown; marks: the facts marked so far, as they are numbered
+    ("wrong", why) for anything else.
     """
     text = text.strip()
     if text in WORDS:
@@ -97,72 +98,72 @@ def read_answer(text, shown, marks):
         return "search", text[1:].strip()
     answer = re.fullmatch(r"([std]?)\s*(\d[\d\s,]*)", text)
     if not answer:
-        raise InputError(HELP)
-    letter, known = answer[1], marks if answer[1] == "d" else shown
-    chosen = list(dict.fromkeys(map(int, re.findall(r"\d+", answer[2]))))
-    if not all(1 <= number <= len(known) for number in chosen):
-        raise InputError(f"numbers from 1 to {len(known)}" if known else "nothing is marked")
-    chosen = [known[number - 1] for number in chosen]
-    if letter == "d":
-        return "drop", chosen
-    if letter == "t":
-        return "turn", chosen[0]["turns"][-1]
-    return "stale" if letter else "required", [
-        {"turn": turn, "text": sentence["text"]}
-        for sentence in chosen for turn in sentence["turns"][0 if letter else -1 :]]
+        return "wrong", HELP
+    kind, numbers = LETTERS[answer[1]], dict.fromkeys(map(int, re.findall(r"\d+", answer[2])))
+    known = marks if kind == "drop" else numbered
+    if not all(1 <= number <= len(known) for number in numbers):
+        return "wrong", f"numbers from 1 to {len(known)}" if known else "nothing is marked"
+    chosen = [known[number - 1] for number in numbers]
+    if kind == "drop":
+        return kind, chosen
+    if kind == "turn":
+        return kind, chosen[0]["turns"][-1]
+    return kind, [{"turn": turn, "text": sentence["text"]}
+                  for sentence in chosen for turn in sentence["turns"][0 if kind == "stale" else -1 :]]
 
 
-def label(case, history, chosen, ask, say, keep_marks):
-    """Walk one case, `chosen` its marks so far: {"required", "stale"}, or "undo" or "stop"; keep_marks at each mark."""
+def label(case, history, marks, keep_marks):
+    """Walk one case from its marks on: {"required", "stale"}, or "undo" or "stop"; keep_marks at each new mark."""
     known = sentences(history)
-    shown = candidates(known, case["current"])
-    say(f"\n{one_line(case['id'])}\nquestion: {one_line(case['current'], LONG)}")
-    if case.get("reply"):
-        say(f"the reply was: {one_line(case['reply'], LONG)}")
-    say(listed(shown))
-    if any(chosen.values()):
-        say(marked(chosen))
+    numbered = candidates(known, case["current"])
+    lines = [f"\n{one_line(case['id'])}", f"question: {one_line(case['current'], LONG)}"]
+    lines += [f"the reply was: {one_line(case['reply'], LONG)}"] if case.get("reply") else []
+    lines += candidate_lines(numbered) + (mark_lines(marks) if any(marks.values()) else [])
     while True:
+        print("\n".join(lines))
         try:
-            kind, value = read_answer(ask("> "), shown, chosen["required"] + chosen["stale"])
-        except InputError as error:
-            say(str(error))
-            continue
-        if kind in ("undo", "stop", "nothing") or kind == "next" and chosen["required"]:
-            return {"nothing": {"required": [], "stale": []}, "next": chosen}.get(kind, kind)
-        if kind == "next":
-            say("no required fact yet; n leaves the case out")
-        elif kind == "turn":
-            for message in turn_messages(next(turn for turn in history if turn["id"] == value)):
-                calls = [json.dumps(call, ensure_ascii=False) for call in message.get("tool_calls", ())]
-                first, *rest = map(one_line, [*message["content"].split("\n"), *calls])
-                say("\n      ".join([f"  {one_line(message['role'])}: {first}", *rest]))
-        elif kind == "search":
-            with_words = candidates(known, value, fill=False)
-            if not with_words:
-                say("no sentence has such a word; the candidates stay")
-            shown = with_words or shown
-            say(listed(shown))
-        else:
-            chosen = {field: [fact for fact in facts if fact not in value] for field, facts in chosen.items()}
-            if kind != "drop":
-                chosen[kind] += value
-            keep_marks(chosen)
-            say(marked(chosen))
+            answer = input("> ")
+        except EOFError:
+            answer = "q"
+        kind, value = read_answer(answer, numbered, marks["required"] + marks["stale"])
+        match kind:
+            case "undo" | "stop":
+                return kind
+            case "nothing":
+                return NOTHING
+            case "next" if marks["required"]:
+                return marks
+            case "next":
+                lines = ["no required fact yet; n leaves the case out"]
+            case "wrong":
+                lines = [value]
+            case "turn":
+                lines = []
+                for message in turn_messages(next(turn for turn in history if turn["id"] == value)):
+                    parts = f"  {message['role']}: {message['content']}".split("\n")
+                    parts += [json.dumps(call, ensure_ascii=False) for call in message.get("tool_calls", ())]
+                    lines.append("\n      ".join(map(one_line, parts)))
+            case "search":
+                matching = candidates(known, value, fill=False)
+                numbered = matching or numbered
+                lines = [] if matching else ["no sentence has such a word; the candidates stay"]
+                lines += candidate_lines(numbered)
+            case _:
+                marks = {field: [fact for fact in facts if fact not in value] for field, facts in marks.items()}
+                if kind != "drop":
+                    marks[kind] += value
+                keep_marks(marks)
+                lines = mark_lines(marks)
 
 
-def listed(shown):
-    """The numbered candidates, as text."""
-    return "\n".join(columns(
-        [(f"  {number}", f"turn {', '.join(sentence['turns'])}", sentence["role"], one_line(sentence["text"], WIDTH))
-         for number, sentence in enumerate(shown, 1)]))
+def candidate_lines(numbered):
+    return columns([(f"  {number}", f"turn {', '.join(sentence['turns'])}", sentence["role"],
+                     one_line(sentence["text"], WIDTH)) for number, sentence in enumerate(numbered, 1)])
 
 
-def marked(chosen):
-    """The numbered marks, as text."""
-    marks = [(field, f"turn {fact['turn']}: {fact['text'][:LONG]}") for field in chosen for fact in chosen[field]]
-    return "\n".join(columns([(f"  mark {number}", *mark) for number, mark in enumerate(marks, 1)])
-                     or ["  nothing is marked"])
+def mark_lines(marks):
+    facts = [(field, f"turn {fact['turn']}: {fact['text'][:LONG]}") for field in marks for fact in marks[field]]
+    return columns([(f"  mark {number}", *fact) for number, fact in enumerate(facts, 1)]) or ["  nothing is marked"]
 
 
 def read_set(path, manifest):
@@ -170,101 +171,91 @@ def read_set(path, manifest):
 
     InputError where it will not. Not checked, without a prepared tokenizer, is what needs one: a line, or None.
     """
-    value = read_json(path)
+    value, cases = read_json(path), []
     if problem := misfit(value, UNLABELLED, "the set"):
         raise InputError(f"{path}: not as workbench.import_cases writes it: {problem}; import it again")
-    cases = check_set({**value, "cases": [loadable(case, value, path) for case in value["cases"]]}, path)
+    for case in value["cases"]:
+        texts = [{"turn": turn["id"], "text": message["content"]} for turn in value["histories"].get(case["history"], ())
+                 for message in turn_messages(turn) if message["content"].strip()]
+        if not texts:
+            problem = f"no history with words is named {case['history']!r}"
+            raise InputError(f"{path}: case {case['id']!r}: {problem}; correct it")
+        # where nothing is labelled yet, the first text stands as a fact, so that the loader takes the case
+        cases.append(without_reply(case) | ({} if case["required"] else {"required": texts[:1], "stale": []}))
     try:
-        check_requests(cases, counter(manifest), path)
+        check_requests(check_set({**value, "cases": cases}, path), counter(manifest), path)
     except TokenizerError as error:
         return value, f"{UNCHECKED}: {error}"
     return value, None
 
 
-def loadable(case, value, path):
-    """A case that the loader takes although nothing is labelled yet: the first text of its history stands as a fact."""
-    case = {field: inner for field, inner in case.items() if field != "reply"}
-    texts = [{"turn": turn["id"], "text": message["content"]} for turn in value["histories"].get(case["history"], [])
-             for message in turn_messages(turn) if message["content"].strip()]
-    if not texts:
-        raise InputError(f"{path}: case {case['id']!r}: no history with words is named {case['history']!r}; correct it")
-    return case if case["required"] else {**case, "required": texts[:1], "stale": []}
+def without_reply(case):
+    """A case as the loader knows it."""
+    return {field: inner for field, inner in case.items() if field != "reply"}
 
 
-def key_of(question, history):
-    """What labels depend on, as a hash: the question and the turns before it."""
-    return sha256(dump([question, history]))
+def entry_of(case, history, labels):
+    """The journal's entry for the labels of a case. `key`: what they depend on, the question and the turns before it."""
+    return {"case": case["id"], "key": sha256(dump([case["current"], history])), "labels": labels}
 
 
 def read_journal(path):
-    """(hash of its set or None, {case id: entry with labels}, {case id: marks before them}, {hash of each output})."""
-    set_hash, done, marks, written = None, {}, {}, set()
-    for number, entry in read_lines(path):
-        if misfit(entry, ENTRIES):
-            raise InputError(f"{path}: line {number}: no entry of a label journal; move the file away")
-        set_hash = entry.get("set_sha256", set_hash)
-        written |= {entry["written_sha256"]} if "written_sha256" in entry else set()
-        if "marks" in entry:
-            marks[entry["case"]] = entry["marks"]
-        elif "labels" in entry:
-            marks.pop(entry["case"], None)
+    """The entries of a journal, or InputError."""
+    entries = read_lines(path)
+    if odd := [number for number, entry in entries if misfit(entry, ENTRIES)]:
+        raise InputError(f"{path}: line {odd[0]}: no entry of a label journal; move the file away")
+    return [entry for _, entry in entries]
+
+
+def labelled(entries):
+    """{case id: its entry} of the cases that are done, in the order of labelling."""
+    done = {}
+    for entry in entries:
+        if "labels" in entry:
             done.pop(entry["case"], None)
-            if entry["labels"] is not None:
-                done[entry["case"]] = entry
-    return set_hash, done, marks, written
+            done |= {entry["case"]: entry} if entry["labels"] is not None else {}
+    return done
 
 
 def earlier_labels(path):
     """{key: labels} of an earlier labelled set, and of the cases that its journal, if it is there, left out."""
     journal = path.with_name(path.name + JOURNAL)
-    entries = read_journal(journal)[1].values() if journal.exists() else ()
-    left_out = [entry for entry in entries if "key" in entry and not entry["labels"]["required"]]
-    return {entry["key"]: entry["labels"] for entry in left_out} | {
-        key_of(case["current"], case["history"]): {field: case[field] for field in LABELS} for case in load_cases(path)}
+    entries = labelled(read_journal(journal)).values() if journal.exists() else ()
+    entries = [entry for entry in entries if not entry["labels"]["required"]]
+    entries += [entry_of(case, case["history"], {field: case[field] for field in LABELS}) for case in load_cases(path)]
+    return {entry["key"]: entry["labels"] for entry in entries}
 
 
-def keep(journal, case, labels, value, done):
-    """Labels of a case into the journal and into `done` {case id: labels}; None takes them back."""
-    key = key_of(case["current"], value["histories"][case["history"]])
-    journal.append({"case": case["id"], "key": key, "labels": labels})
-    done.pop(case["id"], None)
-    if labels is not None:
-        done[case["id"]] = labels
-
-
-def walk(value, journal, done, marks, ask, say):
-    """Label the cases that are not done until all are or the person stops; each mark is kept in the journal at once."""
+def walk(value, entries, add):
+    """Label the cases that are not done until all are or the person stops; add(entry) keeps each answer at once."""
     cases = {case["id"]: case for case in value["cases"]}
-    while left := [case for case in cases.values() if case["id"] not in done]:
-        case = left[0]
-        say(f"\n[{len(done) + 1} of {len(cases)}] {HELP}")
-
-        def keep_marks(chosen, name=case["id"]):
-            marks[name] = chosen
-            journal.append({"case": name, "marks": chosen})
-
-        chosen = marks.get(case["id"], {field: case[field] for field in LABELS})
-        answer = label(case, value["histories"][case["history"]], chosen, ask, say, keep_marks)
-        if answer == "stop":
+    while len(done := labelled(entries)) < len(cases):
+        name, case = next((name, case) for name, case in cases.items() if name not in done)
+        print(f"\n[{len(done) + 1} of {len(cases)}] {HELP}")
+        last = next((entry for entry in reversed(entries) if entry.get("case") == name), {})
+        labels = label(case, value["histories"][case["history"]],
+                       last.get("marks", {field: case[field] for field in LABELS}),
+                       lambda marks: add({"case": name, "marks": marks}))
+        if labels == "stop":
             return
-        if answer != "undo":
-            marks.pop(case["id"], None)
-            keep(journal, case, answer, value, done)
-        elif done:
-            keep(journal, cases[list(done)[-1]], None, value, done)
+        if labels == "undo" and done:
+            case, labels = cases[list(done)[-1]], None
+        if labels != "undo":
+            add(entry_of(case, value["histories"][case["history"]], labels))
 
 
-def finish(value, done, out, journal, own):
+def finish(value, entries, add, out, own):
     """Write the cases with a required fact and the histories they use, if there are any; say how far the work is."""
-    cases = [{**loadable(case, value, "the set"), **done[case["id"]]}
-             for case in value["cases"] if done.get(case["id"], {}).get("required")]
+    done = labelled(entries)
+    cases = [without_reply(case) | done[case["id"]]["labels"] for case in value["cases"] if case["id"] in done]
+    cases = [case for case in cases if case["required"]]
     used = {case["history"] for case in cases}
     made = {**value, "histories": {name: turns for name, turns in value["histories"].items() if name in used},
             "cases": cases}
     if cases:
         check_set(made, out)
         data = dump(made).encode("utf-8")
-        journal.append({"written_sha256": sha256(data)})
+        add({"written_sha256": sha256(data)})
         command.replace_file(out, data, own)
     print(f"{len(cases)} cases labelled, {len(done) - len(cases)} left out, {len(value['cases']) - len(done)} to do; "
           f"{out if cases else 'nothing'} written", file=sys.stderr)
@@ -281,43 +272,37 @@ def main(argv=None):
     args = parser.parse_args(argv)
     value, unchecked = read_set(args.cases, args.tokenizer)
     earlier = earlier_labels(args.labels) if args.labels else {}
-    journal, written = args.out.with_name(args.out.name + JOURNAL), set()
+    path, opening = args.out.with_name(args.out.name + JOURNAL), {"set_sha256": command.file_hash(args.cases)}
+    if not path.exists():
+        command.check_replaceable(args.out, lambda path: False)  # before a journal is made
+    with LineFile(path) as journal:  # open and locked: a second person at it is told so
+        entries = read_journal(path)
 
-    def own(path):
-        return command.file_hash(path) in written
+        def own(path):
+            return {"written_sha256": command.file_hash(path)} in entries
 
-    if not journal.exists():
-        command.check_replaceable(args.out, own)  # before a journal is made
-    with LineFile(journal) as lines:  # open and locked: a second person at it is told so
-        set_hash, entries, marks, hashes = read_journal(journal)
-        written |= hashes
-        if set_hash not in (None, command.file_hash(args.cases)):
-            raise InputError(f"{journal}: of another case set; label into a new file with --labels {args.out}")
+        def add(entry):
+            journal.append(entry)
+            entries.append(entry)
+
+        if entries[:1] not in ([], [opening]) or labelled(entries).keys() - {case["id"] for case in value["cases"]}:
+            raise InputError(f"{path}: of another case set; label into a new file with --labels {args.out}")
         command.check_replaceable(args.out, own)
-        if set_hash is None:
-            lines.append({"set_sha256": command.file_hash(args.cases)})
-        names = {case["id"] for case in value["cases"]}
-        done = {name: entry["labels"] for name, entry in entries.items() if name in names}  # in the order of labelling
+        if not entries:
+            add(opening)
         if args.labels:
-            keys = {case["id"]: key_of(case["current"], value["histories"][case["history"]]) for case in value["cases"]}
-            new = [case for case in value["cases"] if case["id"] not in done]
-            same = [case for case in new if keys[case["id"]] in earlier]
-            for case in same:
-                keep(lines, case, earlier[keys[case["id"]]], value, done)
+            new = [case for case in value["cases"] if case["id"] not in labelled(entries)]
+            made = [entry_of(case, value["histories"][case["history"]], None) for case in new]
+            same = [{**entry, "labels": earlier[entry["key"]]} for entry in made if entry["key"] in earlier]
+            for entry in same:
+                add(entry)
             print(f"{len(same)} of {len(new)} cases keep their labels of {args.labels}", file=sys.stderr)
-
-        def ask(prompt):
-            try:
-                return input(prompt)
-            except EOFError:
-                return "q"
-
         if unchecked:
             print(unchecked, file=sys.stderr)
         try:
-            walk(value, lines, done, marks, ask, print)
+            walk(value, entries, add)
         finally:  # also when stopped by Ctrl-C: what is labelled so far is written
-            finish(value, done, args.out, lines, own)
+            finish(value, entries, add, args.out, own)
     return 0
 
 

@@ -26,7 +26,7 @@ from selection.retrievers import SELECTORS, order_of
 from selection.run import run_cases, selector_table
 from strategies import STRATEGIES, per_history
 from workbench.import_cases import case_set
-from workbench.locomo import import_locomo
+from workbench.published_sets import import_locomo
 
 BUDGETS = [1024, 4096, 16384]
 CUTS = (5, 10, 25, 50)

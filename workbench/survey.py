@@ -116,11 +116,11 @@ def read_conversations(path, count):
         return [(case["id"], case["instructions"], case["history"] + [asks(case)] * (asked[one] == 1))
                 for one, case in reversed(cases.items())], losses
     histories, cases, unread = import_chat(values)
-    made = case_set(histories, cases, NO_LIMIT)
-    histories, cases, unfit = that_fit(made["histories"], made["cases"], count)
-    losses += unread + unfit
-    check_some(cases, losses, path)
-    return [(case["id"], case["instructions"], histories[case["history"]] + [asks(case)]) for case in cases], losses
+    losses += unread
+    made = that_fit(case_set(histories, cases, NO_LIMIT), count, losses)
+    check_some(made, losses, path)
+    return [(case["id"], case["instructions"], made["histories"][case["history"]] + [asks(case)])
+            for case in made["cases"]], losses
 
 
 def asks(case):
@@ -215,7 +215,7 @@ def main(argv=None):
     report = {"log": args.log.name, "log_sha256": log_hash, "tokenizer_manifest_sha256": file_hash(args.tokenizer),
               "counter": count.profile(), "least": args.least, "block": args.block,
               "conversations": len(conversations), "user_turns": sum(len(turns) for _, _, turns in conversations),
-              "left_out": dict(Counter(loss["what"] for loss in losses)),
+              "left_out": dict(Counter(what for what, _, _ in losses)),
               "budgets": {str(budget): level for budget, level in levels.items()}}
     sys.stdout.write(dump(report))
     told = [f"{report['conversations']} conversations, {report['user_turns']} user turns"]
