@@ -12,6 +12,7 @@ An answer may need the reply that was left out, and a reply stands there without
 
 from bisect import bisect_left
 from itertools import islice
+from math import isnan, nan
 from typing import NamedTuple
 
 from strategies import BATCH, available, per_history, render, turn_messages
@@ -28,15 +29,18 @@ class Unit(NamedTuple):
     opens: bool  # a user's message: what it costs does not depend on the one before
 
 
+NOTHING = Unit(-1, [], None, True)  # stands before the first unit, as number -1
+
+
 @per_history
 def units(history):
     """The units of the whole history in order."""
     made = []
     for number, turn in enumerate(history):
-        session = None
-        if turn.get("session") and turn.get("date") and turn["user"].startswith(f"[{turn['date']}] "):
+        session, shown_date = None, f"[{turn.get('date')}] "
+        if turn.get("session") and turn.get("date") and turn["user"].startswith(shown_date):
             session = (turn["session"], turn["date"])
-            turn = {**turn, "user": turn["user"].removeprefix(f"[{turn['date']}] ")}
+            turn = {**turn, "user": turn["user"].removeprefix(shown_date)}
         for message in turn_messages(turn):
             if message["role"] == "tool":
                 made[-1].messages.append(message)
@@ -51,16 +55,12 @@ def text_and_date(unit):
     return "\n".join(message.get("content") or "" for message in unit.messages), date
 
 
-def shown(unit, dated):
+def with_date(unit, dated=True):
     """The messages of a unit as they stand in a request."""
+    if not dated or not unit.session:
+        return unit.messages
     first, *rest = unit.messages
-    return [{**first, "content": f"[{unit.session[1]}] {first['content']}"}, *rest] if dated else unit.messages
-
-
-def is_dated(every, before, number):
-    """Whether a unit shows its session's date behind the unit `before` (None: it is the first)."""
-    session = every[number].session
-    return session is not None and (before is None or every[before].session != session)
+    return [{**first, "content": f"[{unit.session[1]}] {first['content']}"}, *rest]
 
 
 def joined(messages):
@@ -83,36 +83,39 @@ def is_reply(message):
 
 def fill_messages(case, count, order):
     """The selection that takes units (their numbers) in the given order, each if it still fits."""
-    every, limit = units(case["history"]), available(case)
-    *head, question = render(case, [])
+    every, (*head, question) = [*units(case["history"]), NOTHING], render(case, [])
 
     def request(numbers):
-        pairs = zip([None, *numbers], numbers)
-        messages = (message for before, number in pairs
-                    for message in shown(every[number], is_dated(every, before, number)))
+        messages = [message for before, number in zip([-1, *numbers], numbers)
+                    for message in with_date(every[number], every[number].session != every[before].session)]
         return [*head, *joined(messages), question]
 
-    costs = neighbour_costs(case["history"], count.part) if hasattr(count, "part") else None
-    chosen, used = take_units(order, limit, lambda numbers: count(request(numbers)), costs)
-    tokens = count(request(chosen))
-    if tokens != used:  # a template in which neighbours do not tell it all
-        chosen, tokens = take_units(order, limit, lambda numbers: count(request(numbers)))
+    for part in (getattr(count, "part", untold), untold):
+        costs = neighbour_costs(case["history"], part)
+        chosen, tokens = take_units(order, available(case), costs, lambda numbers: count(request(numbers)))
+        if tokens == count(request(chosen)):  # else a template in which neighbours do not tell it all
+            break
     return {"messages": request(chosen), "turns": sorted({every[number].turn for number in chosen}), "notes": 0,
             "input_tokens": tokens}
 
 
-def take_units(order, limit, cost_of, costs=None):
+def untold(runs):
+    """The `part` of a counter that has none."""
+    return [None] * len(runs)
+
+
+def take_units(order, limit, costs, cost_of):
     """(units that fit `limit` together, taken in the given order, tokens of the request)."""
     chosen, used, order = [], cost_of([]), iter(order)
     while batch := list(islice(order, BATCH)):
-        if costs:
-            costs.learn([(None, number, False) for number in batch])
+        costs.learn([(-1, number, False) for number in batch])
         for number in batch:
-            if costs and costs.least(number) > limit - used:
+            if costs.least(number) > limit - used:
                 continue
             here = bisect_left(chosen, number)
-            added = costs and costs.added(*chosen[here - 1 : here] or [None], number, *chosen[here : here + 1])
-            total = cost_of([*chosen[:here], number, *chosen[here:]]) if added is None else used + added
+            total = used + costs.added(chosen[here - 1] if here else -1, number, chosen[here : here + 1])
+            if isnan(total):
+                total = cost_of([*chosen[:here], number, *chosen[here:]])
             if total <= limit:
                 chosen.insert(here, number)
                 used = total
@@ -120,52 +123,46 @@ def take_units(order, limit, cost_of, costs=None):
 
 
 class NeighbourCosts:
-    """What a unit adds to a request, in tokens, by the unit before it; None where only the whole request tells.
+    """What a unit adds to a request, in tokens, by the unit before it; nan where only the whole request tells.
 
     A user's text costs the same anywhere. A reply or a call costs what it adds behind the unit before it, whatever
     stands further off: a reply is joined to a reply, a template may write a call into the message that it follows.
     """
 
-    def __init__(self, every, part):
-        self._every, self._part, self._known = every, part, {}
-        self._alone, answered = part([[FIRST], [FIRST, REPLY]])
-        self._frame = None if None in (self._alone, answered) else answered - self._alone
+    def __init__(self, history, part):
+        self._every, self._part, self._known = [*units(history), NOTHING], part, {}
+        self._first, answered = (nan if tokens is None else tokens for tokens in part([[FIRST], [FIRST, REPLY]]))
+        self._frame = answered - self._first
 
     def learn(self, keys):
-        """Count together (unit before or None, unit, whether it shows its date), each behind a user's text."""
+        """The costs of keys (unit before, unit, whether it shows its date), counted together behind a user's text."""
         new = [key for key in keys if key not in self._known]
-        runs = []
-        for before, number, dated in new:
-            run = shown(self._every[number], dated)
-            runs.append(run if self._every[number].opens else
-                        [FIRST, *joined([*(() if before is None else self._every[before].messages), *run])])
+        runs = [with_date(unit, dated) if unit.opens else
+                [FIRST, *joined([*self._every[before].messages, *with_date(unit, dated)])]
+                for before, unit, dated in ((before, self._every[number], dated) for before, number, dated in new)]
         for key, run, tokens in zip(new, runs, self._part(runs) if new else ()):
-            self._known[key] = tokens if tokens is None or run[0] is not FIRST else tokens - self._alone
+            self._known[key] = nan if tokens is None else tokens - self._first * (run[0] is FIRST)
+        return [self._known[key] for key in keys]
 
     def least(self, number):
         """No more than a learnt unit adds anywhere: joined, a reply saves its own frame and that of the next."""
-        own, opens = self._known[None, number, False], self._every[number].opens
-        return 0 if own is None else own if opens else own - 2 * (self._frame + 2)
+        alone = self._known[-1, number, False]
+        return alone if self._every[number].opens else alone - 2 * (self._frame + 2)
 
-    def added(self, before, number, behind=None):
-        """What a request gains when a unit is put between two that stand side by side (None: an end)."""
-        costs = [self.cost(before, number)]
-        if behind is not None:
-            costs += [self.cost(number, behind), self.cost(before, behind)]
-        return None if None in costs else costs[0] + sum(costs[1:2]) - sum(costs[2:])
+    def added(self, before, number, behind):
+        """What a request gains when a unit is put behind another and before `behind`, a list of one unit or none."""
+        return self.cost(before, number) + sum(self.cost(number, unit) - self.cost(before, unit) for unit in behind)
 
     def cost(self, before, number):
-        """What a unit adds behind another (None: it is the first)."""
-        dated = is_dated(self._every, before, number)
-        if self._every[number].opens or before is None or self._every[before].opens:
-            keys = [(None, number, dated)]
-        elif any(is_reply(message) and not message["content"].strip() for message in self._every[before].messages):
-            return None  # a blank reply does not part what stands on both its sides
-        else:
-            keys = [(before, number, dated), (None, before, False)]
-        self.learn(keys)
-        both, first = [self._known[key] for key in keys] if len(keys) == 2 else (self._known[keys[0]], 0)
-        return None if None in (both, first) else both - first
+        """What a unit adds behind another."""
+        unit, last = self._every[number], self._every[before]
+        dated = unit.session != last.session
+        if unit.opens or last.opens:
+            return self.learn([(-1, number, dated)])[0]
+        if any(is_reply(message) and not message["content"].strip() for message in last.messages):
+            return nan  # a blank reply does not part what stands on both its sides
+        both, first = self.learn([(before, number, dated), (-1, before, False)])
+        return both - first
 
 
-neighbour_costs = per_history(lambda history, part: NeighbourCosts(units(history), part))
+neighbour_costs = per_history(NeighbourCosts)

@@ -14,6 +14,7 @@ Kin: positional language models (Lv and Zhai, SIGIR 2009); BM25 (Robertson and Z
 
 import re
 from array import array
+from bisect import bisect_right
 from collections import Counter
 from functools import lru_cache
 from math import log
@@ -28,43 +29,31 @@ FADE = 40  # stems after which a word counts a third
 LEAST = 0.05  # a weight below this is nothing
 STEM = 6  # characters of a stem
 WEIGHTS = [weight for half in range(400) if (weight := 3 ** (-half / 2 / FADE)) >= LEAST]  # by distance in half stems
-ENDINGS = (("ies", "es", "s"), ("ing", "ied", "ed", "ly"), ("e", "y", "i"))
-STOP_WORDS = Path(__file__).parent / "near_stop_words.json"
+ENDINGS = [re.compile(rf"(?<=...)(?:{endings})\Z") for endings in ("ies|es|s", "ing|ied|ed|ly", "e|y|i")]
+STOP_WORDS = frozenset(read_json(Path(__file__).with_name("near_stop_words.json")))
+_NOT_LATIN = re.compile("[^\0-\u024f\u1e00-\u1eff]")
 _AFTER_APOSTROPHE = re.compile(r"(?<=\w)['’]\w{1,2}(?!\w)")  # 's, 'm, 't, 'll; not the name in l'Oréal or O'Brien
-
-
-@lru_cache(maxsize=1)
-def read_stop_words():
-    return frozenset(read_json(STOP_WORDS))
 
 
 def stems(text):
     """The stems of the text in order, stop words left out: stems("Caroline's studies") -> ["caroli", "stud"]."""
-    stop_words = read_stop_words()
-    return [stem(word) for word in words(_AFTER_APOSTROPHE.sub("", text)) if word not in stop_words]
+    return [stem(word) for word in words(_AFTER_APOSTROPHE.sub("", text)) if word not in STOP_WORDS]
 
 
 @lru_cache(maxsize=1 << 17)
 def stem(word):
     """The word cut to a stem, where it is a word of over three letters in Latin script and no number.
 
-    At most one ending of each list goes, the first that leaves three characters; then a doubled last letter is made
+    One ending of each of ENDINGS goes, the longest that leaves three characters; then a doubled last letter is made
     single and six characters stay: running -> runn -> run, studies -> stud, wedding -> wed.
     """
-    if len(word) <= 3 or word.isdecimal() or not all(map(_is_latin, word)):
+    if len(word) <= 3 or word.isdecimal() or _NOT_LATIN.search(word):
         return word
     for endings in ENDINGS:
-        for ending in endings:
-            if word.endswith(ending) and len(word) - len(ending) >= 3:
-                word = word[: -len(ending)]
-                break
+        word = endings.sub("", word)
     if len(word) > 3 and word[-1] == word[-2] and word[-1].isalpha():
         word = word[:-1]
     return word[:STEM]
-
-
-def _is_latin(character):
-    return character < "\u0250" or "\u1e00" <= character <= "\u1eff"
 
 
 @lru_cache(maxsize=1 << 15)  # texts: a running conversation is read anew at each request
@@ -97,12 +86,10 @@ class NearIndex:
         self._texts = 0
         self._owners, self._places, self._sizes = [], [], []  # by passage: its text's number, its place, its stems
         self._lengths, self._total = [], 0.0  # by passage: its weighted length; the sum of all
+        self._near = []  # by passage: (the first passage within reach, the weights of it and those behind it)
         self._holders = {}  # stem -> passages that hold it, each followed by how often, ascending
         for text in texts:
             self.add(text)
-
-    def __len__(self):
-        return self._texts
 
     def add(self, text):
         """Append the conversation's next text."""
@@ -113,57 +100,40 @@ class NearIndex:
     def _add_passage(self, passage):
         number, size = len(self._places), len(passage)
         place = (self._places[-1] + self._sizes[-1] if number else 0) + size
-        length = float(size)
-        for other in range(number - 1, -1, -1):
-            apart = place - self._places[other]
-            if apart >= len(WEIGHTS):
-                break
-            self._lengths[other] += WEIGHTS[apart] * size
-            length += WEIGHTS[apart] * self._sizes[other]
-            self._total += WEIGHTS[apart] * (size + self._sizes[other])
+        first = bisect_right(self._places, place - len(WEIGHTS))
+        length, weights = float(size), [1.0]
+        for other in reversed(range(first, number)):
+            weight = WEIGHTS[place - self._places[other]]
+            weights.append(weight)
+            self._near[other][1].append(weight)
+            self._lengths[other] += weight * size
+            length += weight * self._sizes[other]
+            self._total += weight * (size + self._sizes[other])
         self._total += size
         self._owners.append(self._texts)
         self._places.append(place)
         self._sizes.append(size)
         self._lengths.append(length)
+        self._near.append((first, weights[::-1]))
         for held, times in Counter(passage).items():
             self._holders.setdefault(held, array("l")).extend((number, times))
 
     def scores(self, question):
         """{number of a text: score} of the texts that hold a stem of the question or stand near one."""
-        best = {}
-        for number, score in self._passage_scores(question).items():
-            owner = self._owners[number]
-            if score > best.get(owner, 0.0):
-                best[owner] = score
-        return best
-
-    def _passage_scores(self, question):
-        """{number of a passage: score}, in an order that the question and the conversation alone decide."""
-        scores, count, lengths = {}, len(self._places), self._lengths
+        count, lengths, scores = len(self._places), self._lengths, {}  # scores: by passage
         fixed, by_length = K1 * (1 - B), K1 * B * count / (self._total or 1.0)
         for asked in dict.fromkeys(stems(question)):
-            holders = self._holders.get(asked, ())
+            holders, near = self._holders.get(asked, ()), {}  # near: how often a passage holds the stem or stands by it
+            for number, times in zip(holders[::2], holders[1::2]):
+                first, weights = self._near[number]
+                for other, weight in enumerate(weights, first):
+                    near[other] = near.get(other, 0.0) + weight * times
             holding = len(holders) // 2
             gain = (K1 + 1) * log(1 + (count - holding + 0.5) / (holding + 0.5))
-            for number, times in self._spread(holders).items():
+            for number, times in near.items():
                 score = gain * times / (times + fixed + by_length * lengths[number])
                 scores[number] = scores.get(number, 0.0) + score
-        return scores
-
-    def _spread(self, holders):
-        """{passage: how often a stem is held by it or near it} from the passages that hold it."""
-        places, last, reach = self._places, len(self._places), len(WEIGHTS)
-        spread = {}
-        for number, times in zip(holders[::2], holders[1::2]):
-            place = places[number]
-            spread[number] = spread.get(number, 0.0) + times
-            other = number - 1
-            while other >= 0 and (apart := place - places[other]) < reach:
-                spread[other] = spread.get(other, 0.0) + WEIGHTS[apart] * times
-                other -= 1
-            other = number + 1
-            while other < last and (apart := places[other] - place) < reach:
-                spread[other] = spread.get(other, 0.0) + WEIGHTS[apart] * times
-                other += 1
-        return spread
+        best = {}
+        for number, score in scores.items():
+            best[self._owners[number]] = max(score, best.get(self._owners[number], 0.0))
+        return best

@@ -7,8 +7,7 @@ single messages (fills.py) instead of turns. A rule of one's own can use the sam
     def my_rule(case, count):
         return fill(case, count, best_first(near(case)))
 
-What does not depend on the question is built once for a history (strategies.per_history), and the order of the last
-question is kept for its other budgets.
+What does not depend on the question is built once for a history, and an order is kept for the question's other budgets.
 """
 
 from functools import partial
@@ -33,36 +32,40 @@ def bm25(case):
 def dense(case):
     """The cosine of the question's and the turns' embeddings (retrieval.embed): {number: score}."""
     asked = embed(case["current"])
-    return {number: fsum(map(mul, asked, vector)) for number, vector in enumerate(_vectors(case["history"]))}
+    return {number: fsum(map(mul, asked, vector)) for number, vector in enumerate(_made(case["history"], embed))}
 
 
 def rerank(case):
     """Of the SHORTLIST best by BM25, the words and adjacent pairs of words shared with the question."""
-    asked, said = words_and_pairs(case["current"]), _words_and_pairs(case["history"])
+    asked, said = words_and_pairs(case["current"]), _made(case["history"], words_and_pairs)
     return {number: shared_score(asked, said[number]) for number in best_first(bm25(case))[:SHORTLIST]}
 
 
 def near(case):
     """near.py: BM25 of the best passage, the words around it counted too: {number: score}."""
-    return grown_index(NearIndex, _turn_texts(case["history"])).scores(case["current"])
+    return grown_index(NearIndex, _made(case["history"], str)).scores(case["current"])
 
 
 def near_messages(case):
     """near_messages.py: {number of a unit of fills.units: score}."""
-    return grown_index(MessageIndex, _message_texts(case["history"])).scores(case["current"])
+    return grown_index(MessageIndex, _messages(case["history"])).scores(case["current"])
+
+
+_bm25_index = per_history(lambda history: Bm25Index(map(turn_text, history)))
+_made = per_history(lambda history, make: [make(turn_text(turn)) for turn in history])
+_messages = per_history(lambda history: [text_and_date(unit) for unit in units(history)])
 
 
 def grown_index(make, texts):
-    """The index of texts [(arguments of its `add`), ...]: of the last few the one that holds most of their beginning.
+    """The index of texts (what its `add` takes): of the last few indexes the one that holds most of their beginning.
 
     It is added to, so that the next question of a chat that has grown costs what is new. An index that has grown past
     these texts is not theirs, and is left as it is.
     """
     known = [entry for entry in _indexes if entry[0] is make and entry[1] == texts[: len(entry[1])]]
-    entry = max(known, key=lambda entry: len(entry[1]), default=(make, [], make()))
-    _, held, index = entry
+    _, held, index = entry = max(known, key=lambda entry: len(entry[1]), default=(make, [], make()))
     for text in texts[len(held) :]:
-        index.add(*text)
+        index.add(text)
     _indexes[:] = [*(other for other in _indexes[-31:] if other is not entry), (make, texts, index)]
     return index
 
@@ -78,33 +81,23 @@ def best_first(scores):
 
 def then_newest(order, size):
     """The order, then the others of `size` numbers from the newest back: then_newest([1], 3) -> [1, 2, 0]."""
-    taken = set(order)
-    return [*order, *(number for number in reversed(range(size)) if number not in taken)]
+    return list(dict.fromkeys([*order, *reversed(range(size))]))
 
 
-_bm25_index = per_history(lambda history: Bm25Index(map(turn_text, history)))
-_turn_texts = per_history(lambda history: [(turn_text(turn),) for turn in history])
-_message_texts = per_history(lambda history: [text_and_date(unit) for unit in units(history)])
-_words_and_pairs = per_history(lambda history: [words_and_pairs(turn_text(turn)) for turn in history])
-_vectors = per_history(lambda history: [embed(turn_text(turn)) for turn in history])
-_last_order = per_history(lambda history, rule: {})
-
-
-def order_of(rule, case):
+@per_history
+def order_of(history, rule, question):
     """The numbers of turns, for near-messages of units, in the order in which a rule takes them."""
-    kept = _last_order(case["history"], rule)
-    if case["current"] not in kept:
-        kept.clear()
-        if rule.endswith("-filled"):
-            size = len(units(case["history"]) if rule == "near-messages-filled" else case["history"])
-            kept[case["current"]] = then_newest(order_of(rule.removesuffix("-filled"), case), size)
-        else:
-            kept[case["current"]] = by_shared_words(case) if rule == "relevant" else best_first(SCORES[rule](case))
-    return kept[case["current"]]
+    scored = rule.removesuffix("-filled")
+    if scored != rule:
+        size = len(units(history) if scored == "near-messages" else history)
+        return then_newest(order_of(history, scored, question), size)
+    case = {"history": history, "current": question}
+    return by_shared_words(case) if rule == "relevant" else best_first(SCORES[rule](case))
 
 
 def _select(rule, case, count):
-    return (fill_messages if rule.startswith("near-messages") else fill)(case, count, order_of(rule, case))
+    by_units = rule.startswith("near-messages")
+    return (fill_messages if by_units else fill)(case, count, order_of(case["history"], rule, case["current"]))
 
 
 SCORES = {"bm25": bm25, "dense": dense, "rerank": rerank, "near": near, "near-messages": near_messages}

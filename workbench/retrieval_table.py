@@ -21,7 +21,7 @@ from base.shown import columns
 from base.stats import mcnemar
 from evaluate import grade
 from selection.cases import check_set
-from selection.fills import shown, units
+from selection.fills import units, with_date
 from selection.retrievers import SELECTORS, order_of
 from selection.run import run_cases, selector_table
 from strategies import STRATEGIES, per_history
@@ -106,7 +106,7 @@ def messages_apart(history):
     """
     apart, by_turn = [], {}
     for number, unit in enumerate(units(history)):
-        text = "\n".join(message.get("content") or "" for message in shown(unit, unit.session is not None))
+        text = "\n".join(message.get("content") or "" for message in with_date(unit))
         apart.append({**history[unit.turn], "id": str(number), "user": text, "assistant": "", "messages": []})
         by_turn.setdefault(history[unit.turn].get("id"), []).append((number, text))
     return apart, by_turn
@@ -114,12 +114,13 @@ def messages_apart(history):
 
 def order(rule, case):
     """The numbers of the turns in the order in which a rule would take them; None for one that has none."""
-    newest = len(case["history"]) - 1
+    history, question = case["history"], case["current"]
+    newest = len(history) - 1
     if rule == "recent":
         return range(newest, -1, -1)
     if rule == "hybrid":
-        return list(dict.fromkeys([newest, *order_of("relevant", case)]))
-    return order_of(rule, case) if rule == "relevant" or rule in SELECTORS else None
+        return list(dict.fromkeys([newest, *order_of(history, "relevant", question)]))
+    return order_of(history, rule, question) if rule == "relevant" or rule in SELECTORS else None
 
 
 def recall_at(cases, names):
