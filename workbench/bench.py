@@ -1,7 +1,7 @@
 """Measure what selecting, counting and grading cost, each figure as a ratio taken in one run.
 
-Run:  python -m workbench.bench > bench.local.json              all of it: some minutes
-      python -m workbench.bench --parts counting                the two facts of the front page
+Run:  python -m workbench.bench > bench.local.json              # all of it: some minutes
+      python -m workbench.bench --parts counting                # the two facts of the front page
 
 Each row comes from a process of its own: it starts cold, and its peak memory is its own. Seconds are of this machine;
 ratios carry over better. What is not installed (pip install -r workbench/requirements-bench.txt) is null. Histories and
