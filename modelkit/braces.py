@@ -1,7 +1,4 @@
-"""Find the objects in a text by their braces, in linear time on any text; replies.py reads them.
-
-Looks at braces, double quotes, brackets and what a brace begins with. Does not parse JSON: what it finds need not be
-an object at all.
+"""Find the objects in a text by their braces, in linear time on any text. What it finds need not be JSON at all.
 
 candidate  (start, end) of balanced braces that stand in no other candidate; braces in double-quoted strings are text
 """
@@ -22,9 +19,8 @@ NEXT = re.compile(r"\s*+(.)?", re.DOTALL)  # the next character that is no white
 def candidates(text):
     """(start, end) of each candidate in order; last (start, None) where an object was begun and not ended.
 
-    A brace that never closes encloses what follows when it begins like an object (a key, or the end of the text),
-    and then nothing more is given: what stands inside a cut object is not what was asked for. Else it is prose and
-    passed over.
+    A brace that never closes encloses what follows when it begins like an object (a key, or the end of the text): what
+    stands inside a cut object is not what was asked for. Else it is prose and passed over.
     """
     places, closes = _matching(text)
     here = 0
@@ -42,8 +38,8 @@ def candidates(text):
 def _matching(text):
     """(places of quotes and braces; for each the number of the brace that closes one opened just before it, or -1).
 
-    Reading is taken to start outside a string at each of them, since any may turn out to be the first of an object.
-    Going from the end to the beginning answers for all at once: a million unclosed braces cost no more than one.
+    Reading is taken to start outside a string at each of them, since any may turn out to be the first of an object:
+    from the end to the beginning, which answers for all at once.
     """
     places, ends_string = array("q"), bytearray()
     for mark in _MARKS.finditer(text):
@@ -71,16 +67,14 @@ def with_places(text):
 
     It stands in a list when it comes right after [, when brackets are open and a comma comes before it or ] after it,
     and when the candidate before it did and no ] came since. It stands in an object whose braces nobody could match
-    when it comes right after a quoted key and its colon, and the key after a comma, a bracket or nothing: `the JSON
-    for "x": {...}` is prose.
+    when it comes right after a quoted key and its colon, and the key after a comma, a bracket or nothing.
     """
     done, depth, listed = 0, 0, False
     for start, end in candidates(text):
         gap = text[done:start]
         depth = max(0, depth + gap.count("[") - gap.count("]"))
         before, after = gap.rstrip()[-1:], NEXT.match(text, end or len(text))[1]
-        in_same_list = listed and "]" not in gap
-        listed = in_same_list or before == "[" or (depth > 0 and (before == "," or after == "]"))
+        listed = listed and "]" not in gap or before == "[" or depth > 0 and (before == "," or after == "]")
         yield start, end, listed or bool(_KEY.search(text, max(done, start - _KEY_REACH), start))
         done = end
 
@@ -89,8 +83,7 @@ def ends_surely(text, start, end):
     """Whether an unreadable candidate certainly ends where its braces balance, so that the next is another object.
 
     Prose in braces does. What begins like an object does only when each double quote stands where a string begins or
-    ends and nothing else could hide a brace (another quote, a comment): in `{'a': '}', 'b': {'c': 1}}` the braces
-    around c are no second object.
+    ends and nothing else could hide a brace: in `{'a': '}', 'b': {'c': 1}}` the braces around c are no second object.
     """
     if not _OBJECT_BEGINS.match(text, start, end):
         return True

@@ -14,14 +14,14 @@ _FENCE_NAME = "USER_TEXT_"
 def build_prompt(role, task, constraints, output_format, examples=(), context=None):
     """The prompt as text: blocks ROLE, TASK, CONSTRAINTS, OUTPUT FORMAT, EXAMPLES (with any), CONTEXT (when given).
 
-    `constraints` are texts, `examples` (input, output) pairs. The context is always last, so that text nobody here
-    wrote never stands above the rules that govern it. The same inputs give the same bytes.
+    `constraints` are texts, `examples` (input, output) pairs. The context is last, so that text nobody here wrote never
+    stands above the rules that govern it.
     """
     if isinstance(constraints, str):
         raise ValueError(f"constraints must be a list of texts, got the text {constraints!r}; put it in a list")
     numbered = "\n".join(f"{number}. {text.strip()}" for number, text in enumerate(constraints, 1))
-    shown = "\n\n".join(f"input: {given}\noutput: {wanted}" for given, wanted in examples) if examples else None
-    blocks = {"ROLE": role, "TASK": task, "CONSTRAINTS": numbered, "OUTPUT FORMAT": output_format, "EXAMPLES": shown,
+    pairs = "\n\n".join(f"input: {given}\noutput: {wanted}" for given, wanted in examples) if examples else None
+    blocks = {"ROLE": role, "TASK": task, "CONSTRAINTS": numbered, "OUTPUT FORMAT": output_format, "EXAMPLES": pairs,
               "CONTEXT": context}
     return "\n\n".join(f"{heading}:\n{text.strip()}" for heading, text in blocks.items() if text is not None)
 
@@ -47,7 +47,7 @@ def instruction_region(prompt, tag):
 def count_tokens(text):
     """A stand-in for a tokenizer: runs of letters, digits and apostrophes, and every other non-space character.
 
-    It undercounts: a tokenizer cuts long and rare words into several tokens. Use it where none is at hand, with room.
+    It undercounts: a tokenizer cuts long and rare words. count_tokens("don't — é_1") -> 5
     """
     return len(re.findall(r"(?:[^\W_]|')+|\S", text))
 

@@ -1,12 +1,8 @@
 """Read the JSON object out of a model's reply, say what was wrong with it, and ask again.
 
-Linear in any reply's length. A repair never changes a value; where it could, the reply is refused. Two repairs
-are made: commas before a closing bracket are dropped, and single quotes are made double where they can only be
-delimiters. Not repaired: smart quotes, apostrophes inside single-quoted text, comments, NaN and infinities (1e999
-too), duplicate keys, keys without quotes, Python's True and None, line breaks inside strings, half a surrogate pair.
-
-What it cannot know: an object among a model's thoughts that comes first and parses is taken for the reply; a
-single-quoted list that holds the one text  a', 'b  reads as two texts.
+Linear in any reply's length. A repair never changes a value; where it could, the reply is refused (README.md lists
+what is repaired and what is not). What it cannot know: an object among a model's thoughts that comes first and parses
+is taken for the reply; a single-quoted list that holds the one text  a', 'b  reads as two texts.
 """
 
 import json
@@ -21,11 +17,9 @@ from modelkit.braces import NEXT, STRING, candidates, ends_surely, with_places
 _COMMAS = re.compile(rf"{STRING}|'(?:[^'\\]++|\\.?)*+'?|[\[{{,:]\s*+,|(,)(?=\s*+[}}\]])", re.DOTALL)
 _SINGLE_QUOTED = re.compile(r"'(?:[^'\\]++|\\[^'])*+'")
 _LATER_END = re.compile(r"(?s:.*?)'\s*+(?:[}\]]|,\s*+['}\]])")
-_ENDS_BEFORE = {  # after a repair, what tells that a string is still open where the object seems to end
-    "trailing comma removed": re.compile(r'[^"]*+"\s*+[:,}\]]'),
-    "single quotes swapped": _LATER_END,
-    "comma and quotes": _LATER_END,
-}
+# After a repair, what tells that a string is still open where the object seems to end.
+_ENDS_BEFORE = {"trailing comma removed": re.compile(r'[^"]*+"\s*+[:,}\]]'), "single quotes swapped": _LATER_END,
+                "comma and quotes": _LATER_END}
 _FENCE_LINE = re.compile(r" {0,3}(?:`{3,}+|~{3,}+)\s*[\w.+#-]*\s*")
 _NO_OBJECT = "no complete JSON object in the reply"
 _NOT_REPAIRED = "found an object but could not repair it"
@@ -44,7 +38,7 @@ def strip_fence(text):
 
     A line inside an object's braces stays: there it belongs to a value.
     """
-    objects, kept, place = [found for found in candidates(text) if found[1] is not None][::-1], [], 0
+    objects, kept, place = [span for span in candidates(text) if span[1] is not None][::-1], [], 0
     for line in text.splitlines(keepends=True):
         while objects and objects[-1][1] <= place:
             objects.pop()
@@ -56,7 +50,7 @@ def strip_fence(text):
 
 def drop_trailing_commas(text):
     """The text without commas that stand after a value and before } or ], never one inside a string."""
-    return _COMMAS.sub(lambda found: "" if found[1] else found[0], text)
+    return _COMMAS.sub(lambda match: "" if match[1] else match[0], text)
 
 
 def quotes_to_double(text):
@@ -68,13 +62,13 @@ def quotes_to_double(text):
     if '"' in text:
         raise ValueError("the text already has a double quote; swapping quotes could corrupt a value")
     swapped, done = [], 0
-    for found in _SINGLE_QUOTED.finditer(text):
-        between, after = text[done:found.start()], NEXT.match(text, found.end())[1]
+    for string in _SINGLE_QUOTED.finditer(text):
+        between, after = text[done:string.start()], NEXT.match(text, string.end())[1]
         opens = between.rstrip()[-1:] in tuple("{[,:") or (not done and not between.strip())
         if not opens or after not in (None, *"}],:"):
             break
-        swapped += [between, '"', found[0][1:-1], '"']
-        done = found.end()
+        swapped += [between, '"', string[0][1:-1], '"']
+        done = string.end()
     if "'" in text[done:]:
         raise ValueError("a single quote is not clearly a delimiter (an apostrophe?); swapping could corrupt a value")
     return "".join([*swapped, text[done:]])
@@ -96,10 +90,8 @@ def diagnose(text):
 
 def _read(text):
     """(object or None, what it took or why not, diagnosis)."""
-    if not isinstance(text, str):
-        return None, _NO_OBJECT, "not an object at all"
     empty, unreadable = (None, _NO_OBJECT, "not an object at all"), False
-    for start, end, is_part in with_places(text):
+    for start, end, is_part in with_places(text) if isinstance(text, str) else ():
         if end is None:
             return None, _NO_OBJECT, "truncated"
         if is_part:
@@ -138,18 +130,16 @@ def _parse(text):
 
 def python_type(kind):
     """The type that a schema or a tool's arguments name: a Python type, or its name as text."""
-    found = _TYPES.get(kind, kind) if isinstance(kind, str) else kind
-    if not isinstance(found, type):
+    named = _TYPES.get(kind) if isinstance(kind, str) else kind
+    if not isinstance(named, type):
         raise ValueError(f"unknown type {kind!r}; use one of {', '.join(_TYPES)}")
-    return found
+    return named
 
 
 def has_type(value, kind):
     """Whether a JSON value is of the type: true and false are no numbers, a whole number is a float too."""
     wanted = python_type(kind)
-    if isinstance(value, bool):
-        return wanted is bool
-    return isinstance(value, (int, float) if wanted is float else wanted)
+    return wanted is bool if isinstance(value, bool) else isinstance(value, (int, float) if wanted is float else wanted)
 
 
 def validate(obj, schema):
@@ -175,23 +165,20 @@ def _field_problems(field, value, rule):
         if isinstance(value, bool) and wanted in (int, float):
             return [f"{field} must be a {'whole ' if wanted is int else ''}number, not true or false"]
         return [f"{field} must be a {wanted.__name__}, got a {type(value).__name__}"]
-    problems = []
-    if "one_of" in rule and value not in rule["one_of"]:
-        problems.append(f"one of {', '.join(map(str, rule['one_of']))}")
-    if "range" in rule and not (has_type(value, float) and rule["range"][0] <= value <= rule["range"][1]):
-        problems.append("from {} to {}".format(*rule["range"]))
-    if rule.get("digits") and not (isinstance(value, str) and value.isascii() and value.isdigit()):
-        problems.append("digits only")
-    return [f"{field} must be {problem}, got {value!r}" for problem in problems]
+    least, most = rule.get("range", (None, None))
+    broken = {
+        f"one of {', '.join(map(str, rule.get('one_of', ())))}": "one_of" in rule and value not in rule["one_of"],
+        f"from {least} to {most}": "range" in rule and not (has_type(value, float) and least <= value <= most),
+        "digits only": rule.get("digits") and not (isinstance(value, str) and value.isascii() and value.isdigit())}
+    return [f"{field} must be {wanted}, got {value!r}" for wanted, is_broken in broken.items() if is_broken]
 
 
 def ask_for_object(model, base_prompt, validate, max_attempts=3):
     """(object, history), the object None where no reply was valid within `max_attempts`.
 
     model(prompt) -> reply text; validate(obj) -> problems (the caller's; `validate` above with its schema bound does).
-    A rejected reply is asked for again with its problems quoted under PROBLEMS TO FIX, each on one line, since a
-    problem may quote what the model said. history holds {"attempt", "problems"} for each reply. A truncated one ends
-    the loop: only a larger output allowance helps.
+    A rejected reply is asked for again with its problems quoted, each on one line, since it may quote what the model
+    said. history holds {"attempt", "problems"} for each. A truncated one ends the loop: a larger allowance helps.
     """
     check_whole(1, max_attempts=max_attempts)
     history, prompt = [], base_prompt
@@ -204,6 +191,6 @@ def ask_for_object(model, base_prompt, validate, max_attempts=3):
             return obj, history
         if problems == [_CUT]:
             break
-        quoted = [f"- {one_line(problem, LONGEST)}" for problem in problems]
-        prompt = "\n".join([base_prompt, "", "PROBLEMS TO FIX:", *quoted])
+        prompt = "\n".join([base_prompt, "", "PROBLEMS TO FIX:", *(
+            f"- {one_line(problem, LONGEST)}" for problem in problems)])
     return None, history

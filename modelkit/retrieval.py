@@ -1,7 +1,7 @@
 """Cut documents into chunks, index them, find the ones that a question is about, and refuse when none is.
 
-`embed` hashes words and knows no meaning: refund and return share nothing, and two words may share a bucket; any
-callable text -> list of numbers takes its place. Sums are made so that every Python gives the same last digit.
+`embed` hashes words and knows no meaning; any callable text -> list of numbers takes its place. Sums are made so that
+every Python gives the same last digit.
 """
 
 import hashlib
@@ -24,9 +24,8 @@ def chunk_fixed(text, size, overlap=0):
     check_whole(0, overlap=overlap)
     if overlap >= size:
         raise ValueError(f"overlap {overlap} must be smaller than size {size}; no chunk would come further")
-    if not text:
-        return []
-    return [text[start:start + size] for start in range(0, max(1, len(text) - overlap), size - overlap)]
+    starts = range(0, max(1, len(text) - overlap), size - overlap) if text else ()
+    return [text[start:start + size] for start in starts]
 
 
 def chunk_sentences(text, max_chars):
@@ -55,8 +54,7 @@ def embed(text, dim=128):
     """A hashed bag of words of length one, or all zeros where no word is left."""
     check_whole(1, dim=dim)
     vector = [0.0] * dim
-    for token in tokens(text):
-        place, sign = _bucket(token)
+    for place, sign in map(_bucket, tokens(text)):
         vector[place % dim] += sign
     length = sqrt(fsum(value * value for value in vector))
     return [value / length for value in vector] if length else vector
@@ -110,11 +108,10 @@ class Bm25Index:
             raise ValueError(f"k1 must be 0 or more and b from 0 to 1, got k1 {k1!r} and b {b!r}")
         self._terms = terms
         counts = [Counter(terms(text)) for text in documents]
-        lengths = [counted.total() for counted in counts]
-        mean = sum(lengths) / len(lengths) if any(lengths) else 1.0
+        mean = sum(map(Counter.total, counts)) / (len(counts) or 1) or 1.0
         self._size, self._weights = len(counts), {}
-        for number, (counted, length) in enumerate(zip(counts, lengths)):
-            norm = k1 * (1 - b + b * length / mean)
+        for number, counted in enumerate(counts):
+            norm = k1 * (1 - b + b * counted.total() / mean)
             for term, times in counted.items():
                 self._weights.setdefault(term, []).append((number, times * (k1 + 1) / (times + norm)))
 
@@ -134,7 +131,10 @@ class Bm25Index:
 
 
 def bm25(query, documents, k1=1.5, b=0.75):
-    """A score for each document (texts), 0.0 where no term is shared. For many questions keep a Bm25Index."""
+    """A score for each document (texts), 0.0 where no term is shared: bm25("cat", ["a cat", "a dog"]) -> [0.693, 0].
+
+    For many questions keep a Bm25Index.
+    """
     documents = list(documents)
     scores = Bm25Index(documents, k1, b).scores(query)
     return [scores.get(number, 0.0) for number in range(len(documents))]
@@ -150,22 +150,22 @@ def hybrid(dense, lexical):
     """The sum of two lists of scores, each on the unit scale."""
     if len(dense) != len(lexical):
         raise ValueError(f"{len(dense)} dense and {len(lexical)} lexical scores; score the same documents twice")
-    return [one + other for one, other in zip(unit_scale(dense), unit_scale(lexical))]
+    return list(map(sum, zip(unit_scale(dense), unit_scale(lexical))))
 
 
 def words_and_pairs(text):
     """(set of `tokens`, set of adjacent pairs of them) of a text."""
-    found = tokens(text)
-    return set(found), set(zip(found, found[1:]))
+    left = tokens(text)
+    return set(left), set(zip(left, left[1:]))
 
 
-def shared_score(one, other):
+def shared_score(query, chunk):
     """Shared words + 3 x shared adjacent pairs of two texts' words_and_pairs."""
-    return len(one[0] & other[0]) + 3 * len(one[1] & other[1])
+    return len(query[0] & chunk[0]) + 3 * len(query[1] & chunk[1])
 
 
 def rerank_score(query, chunk):
-    """Shared words + 3 x shared adjacent pairs, of `tokens`, each counted once."""
+    """shared_score of two texts: rerank_score("red car", "a red car") -> 5."""
     return shared_score(words_and_pairs(query), words_and_pairs(chunk))
 
 

@@ -39,10 +39,10 @@ def rubric_score(answer, case):
 
 
 def evaluate(system, cases):
-    """{"rows", "pass_rate", "rubric_mean"} of system(question) -> answer over the cases.
+    """{"rows", "pass_rate", "rubric_mean"} of system(question) -> answer over the cases; contains_all passes a case.
 
-    A row has id, answer, exact, contains, rubric, missed; pass_rate is the share that contains_all passes. No cases,
-    or an answer that is no text, is a ValueError: what was not answered is neither right nor wrong.
+    A row has id, answer, exact, contains, rubric, missed. No cases, or an answer that is no text, is a ValueError: what
+    was not answered is neither right nor wrong.
     """
     rows = []
     for case in cases:
@@ -61,9 +61,8 @@ def evaluate(system, cases):
 def both_orders(judge, question, a, b):
     """"a", "b" or "tie": what judge(question, first, second) -> "first" or "second" says in both orders alike."""
     verdicts = judge(question, a, b), judge(question, b, a)
-    for verdict in verdicts:
-        if verdict not in ("first", "second"):
-            raise ValueError(f"the judge said {verdict!r}; it has to say 'first' or 'second'")
+    if other := [verdict for verdict in verdicts if verdict not in ("first", "second")]:
+        raise ValueError(f"the judge said {other[0]!r}; it has to say 'first' or 'second'")
     return {("first", "second"): "a", ("second", "first"): "b"}.get(verdicts, "tie")
 
 
@@ -71,7 +70,7 @@ def agreement(judged, labels):
     """The share of items on which a judge and a person agree."""
     if len(judged) != len(labels) or not labels:
         raise ValueError(f"{len(judged)} judged and {len(labels)} labels; give one of each for at least one item")
-    return sum(one == other for one, other in zip(judged, labels)) / len(labels)
+    return sum(verdict == label for verdict, label in zip(judged, labels)) / len(labels)
 
 
 def kappa(judged, labels):

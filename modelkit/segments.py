@@ -1,13 +1,10 @@
 """Cut text into words and sentences, by one rule for every script.
 
 A word is a run of letters, numbers and the marks that belong to them (accents, vowel signs), in lower case, after
-Unicode's NFKC form: `ﬁ` is fi, a full-width １ is 1, and é is one letter however it was typed. All else separates,
-the apostrophe and the underscore too; joiners, soft hyphens and variation selectors vanish. Scripts written without
-spaces (Chinese, Japanese, Thai, Lao, Khmer, Burmese) have no such runs, so there each two neighbouring characters
-are a word: coarse, but a question and its answer meet. Korean has spaces and is left as it is.
-
-Does not stem, correct spelling or know any language but the English abbreviations below: a sentence that ends in one
-is joined to the next, and an abbreviation that is not listed ends one.
+Unicode's NFKC form: `ﬁ` is fi, and é is one letter however it was typed. All else separates, the apostrophe and the
+underscore too; joiners, soft hyphens and variation selectors vanish. Scripts written without spaces (Chinese, Japanese,
+Thai, Lao, Khmer, Burmese) have no such runs: each two neighbouring characters are a word there. Does not stem. Knows
+no language but the English abbreviations below: a sentence that ends in one is joined to the next.
 """
 
 import re
@@ -24,16 +21,17 @@ _ENDS_UNLESS_NUMBER = frozenset("no nos fig figs p pp vol ch sec art eq jan feb 
                                 "dec ca".split())
 _ENDS_BEFORE_CAPITAL = frozenset("etc inc ltd co corp jr sr dept est a.m p.m u.s u.k ph.d".split())
 _STOP = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’»)\]]*+(?=\s)|[。！？｡]++[」』”’）]*+|\n[^\S\n]*+\n")
+_NEXT = re.compile(r"\s*(\S?)")
 _LAST_WORD = re.compile(r"([^\W\d_](?:\.?[^\W\d_])*)\.$")
 
 
 def words(text):
-    """The words of the text in order, in lower case."""
+    """The words of the text in order, in lower case: words("It's 東京都") -> ["it", "s", "東京", "京都"]."""
     if text.isascii():
         return _ASCII_WORD.findall(text.lower())
     text = unicodedata.normalize("NFKC", text).lower()
-    found = text.translate({ord(character): _written(character) for character in set(text)}).split()
-    return [part for word in found if any(map(str.isalnum, word)) for part in _pairs(word)]
+    runs = text.translate({ord(character): _written(character) for character in set(text)}).split()
+    return [part for run in runs if any(map(str.isalnum, run)) for part in _pairs(run)]
 
 
 def _written(character):
@@ -46,11 +44,8 @@ def _written(character):
 
 def _pairs(word):
     """The word, or where it is in a script without spaces its pairs of neighbouring characters."""
-    parts = []
-    for number, run in enumerate(_UNSPACED.split(word)):
-        paired = number % 2 and len(run) > 1
-        parts += [run[place:place + 2] for place in range(len(run) - 1)] if paired else [run] * bool(run)
-    return parts
+    return [part for number, run in enumerate(_UNSPACED.split(word)) if run
+            for part in (map("".join, zip(run, run[1:])) if number % 2 and len(run) > 1 else [run])]
 
 
 def split_sentences(text):
@@ -74,7 +69,7 @@ def _ends(text, begin, stop):
     if text[begin:stop.start()].strip().isdecimal():
         return False  # 1. an item of a list
     last = _LAST_WORD.search(text, max(begin, stop.start() - 40), stop.end())
-    after = re.compile(r"\s*(\S?)").match(text, stop.end())[1]
+    after = _NEXT.match(text, stop.end())[1]
     if not last or not after:
         return True
     word = last[1].lower()

@@ -1,7 +1,6 @@
 """Describe tools to a model, check its calls against the same registry, and run the loop between the two.
 
-A limit on steps is the only limit: a tool that never returns is never stopped, and each repeated call runs again. A
-check of types is no check of meaning: what a tool may do with valid arguments is the tool's to guard.
+A limit on steps is the only limit: a tool that never returns is never stopped, and each repeated call runs again.
 
 tools       name -> {"args": {argument: type or its name}, "run": callable, "description": text (optional)}
 reply       {"kind": "call", "tool": name, "args": {...}} or {"kind": "final", "text": ...}, what the model gives
@@ -42,9 +41,8 @@ def run_agent(task, model, tools, max_steps=6):
     """{"answer", "steps", "stopped", "transcript"}: let the model call tools until it answers.
 
     model(task, transcript) -> reply. steps counts its replies; stopped is "answered" or "step limit", and then the
-    answer is None. An invalid call never reaches its tool, a tool that raises is told to the model as an observation
-    that starts with ERROR, and so is a reply of no known kind. A tool gets a copy of its arguments, the model a copy
-    of the transcript: neither can change what is recorded.
+    answer is None. An invalid call never reaches its tool; it, a tool that raises and a reply of no known kind are told
+    to the model as an observation that starts with ERROR. Tool and model get copies: neither can change the record.
     """
     check_whole(1, max_steps=max_steps)
     transcript = []
