@@ -16,19 +16,19 @@ from contextlib import suppress
 from base.command import InputError, read_json, write_json
 from base.shapes import Each, Only, misfit
 from tokens.manifest import ROOT, special_tokens
+from tokens.probes import FIRST, SECOND, TOOL_RUN, TOOLS, chat, system
 from tokens.template import TokenizerError, compile_template, render
-from tokens.token_sum import ANSWER, FIRST, SECOND, TOOL_RUN, TOOLS
 
 KEPT = "chat_template.trial.json"
 MEMORY_BYTES, PROCESSOR_S, CLOCK_S = 1 << 30, 20, 120
 OUTCOME = Only({"sha256": str, "problem": (str, type(None)), "cannot": Each(str)})
 # What a request may have: (messages, tools, texts that have to stand in it)
 ABILITIES = {
-    "a system text": ([{"role": "system", "content": "Be brief."}, FIRST], None, ["Be brief."]),
+    "a system text": ([system("Be brief."), FIRST], None, ["Be brief."]),
     "declared tools": ([FIRST], TOOLS, ["List a folder."]),
     "tool calls and their results": ([*TOOL_RUN, SECOND], TOOLS, ["a b", "x\ny"]),
     "two user messages in a row": ([FIRST, SECOND], None, ["Q1", "Q2"]),
-    "two assistant messages in a row": ([FIRST, ANSWER, {**ANSWER, "content": "A2"}, SECOND], None, ["A1", "A2"]),
+    "two assistant messages in a row": ([*chat("Q1", "A1"), chat("", "A2")[1], SECOND], None, ["A1", "A2"]),
 }
 
 
@@ -88,7 +88,7 @@ def try_here(source, special, today):
     except InputError as error:
         return {"problem": f"a plain request: {str(error).rpartition('; ')[0]}", "cannot": {}}
     cannot = {}
-    for ability, (messages, tools, texts) in {"": ([*[FIRST, ANSWER] * 200, SECOND], None, []), **ABILITIES}.items():
+    for ability, (messages, tools, texts) in {"": ([*chat("Q1", "A1") * 200, SECOND], None, []), **ABILITIES}.items():
         try:
             written = render(template, messages, tools, special)
             if any(text not in written and json.dumps(text)[1:-1] not in written for text in texts):

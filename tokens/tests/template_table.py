@@ -26,9 +26,9 @@ from tokenizer import Counter
 from tokens.gguf import read_metadata
 from tokens.index import Index, members
 from tokens.manifest import MANIFEST, file_problem, folder, read_manifest
+from tokens.probes import TOOLS
 from tokens.sources import SourceError
 from tokens.template import compile_template
-from tokens.token_sum import TOOLS
 
 PINNED = Path(__file__).with_suffix(".json")
 TODAY, CONVERSATIONS, TIMED = "2026-01-15", 200, ("recent", "relevant")
