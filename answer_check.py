@@ -23,8 +23,7 @@ from functools import partial
 from pathlib import Path
 
 from answers import claims
-from answers.keys import check_covered, read_keys
-from answers.recording import is_recording, read_recording, same_as_recorded
+from answers.recording import check_covered, is_recording, read_keys, read_recording, same_as_recorded
 from answers.reply import incomplete_kind
 from base.command import (InputError, check_replaceable, dump, file_hash, make_parser, read_json, replace_file,
                           run_command)
@@ -132,8 +131,7 @@ def run_record(args):
     """
     from answer_model import MODEL, AnswerModel, read_model
     from answers import record
-    from answers.journal import open_journal
-    from answers.openai_server import OpenAIModel
+    from answers.server import OpenAIModel
 
     if not 1 <= args.jobs <= 64:
         raise InputError(f"--jobs is {args.jobs}; give a number of requests at a time from 1 to 64")
@@ -142,14 +140,16 @@ def run_record(args):
     plan, sources = lab_requests(args.cases, args.tokenizer)
     chosen = record.only(plan, args.only) if args.only else plan
     if args.dry_run:
-        return tell(record.shown(chosen, pinned["seeds"], partial(kind.request, pinned)))
+        tasks = record.tasks_for(chosen, pinned["seeds"], partial(kind.request, pinned))
+        return tell(record.requests_of(tasks))
     check_replaceable(args.out, is_recording)  # told now, and not when all answers are there
     model = kind(pinned, args.host)
     record.tell_server(model)
-    with open_journal(args.out) as journal:
-        tasks = record.tasks_for(plan, model)
+    with record.Journal(args.out) as journal:
+        tasks, wanted = (record.tasks_for(part, pinned["seeds"], model.body, api=model.api, **model.identity)
+                         for part in (plan, chosen))
         try:
-            asked = record.ask_all([task for task in tasks if task["planned"] in chosen], model, journal, args.jobs)
+            asked = record.ask_all(wanted, model, journal, args.jobs)
         finally:
             counts = record.tell(tasks, journal)
         counts["asked_now"] = asked
@@ -188,7 +188,7 @@ def run_attribution(args):
     recording, keys = read_both(args.recording, args.keys)
     result = attribution.attribute(recording, read_json(args.report), load_cases(args.cases), keys,
                                    GRADERS[args.grader], args.grader)
-    tell(result, attribution.table(result))
+    tell(result, *attribution.attribution_lines(result))
 
 
 def run_compare(args):
@@ -200,8 +200,8 @@ def run_compare(args):
 
     (first, keys), (second, _) = (read_both(path, args.keys) for path in (args.a, args.b))
     graded = [verdicts(recording, keys, args.grader) for recording in (first, second)]
-    result = {**({} if args.grader == 1 else {"grader": args.grader}), **answer_compare.compare(first, second, *graded)}
-    tell(result, answer_compare.table(result))
+    result = {**({} if args.grader == 1 else {"grader": args.grader}), **answer_compare.compare([first, second], graded)}
+    tell(result, *answer_compare.comparison_lines(result))
 
 
 FILE = dict(type=Path, metavar="FILE")

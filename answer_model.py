@@ -17,8 +17,8 @@ import datetime
 import os
 import sys
 
-from answers.builds import bare_digest, check_shown, check_version, field, find_build, full_name, pinned_block
-from answers.exchange import ServerError, base_url, get_json
+from answers.builds import bare_digest, builds, check_shown, find_build, full_name, ollama_version, pinned_block
+from answers.exchange import ServerError, base_url
 from answers.reply import read_stream
 from answers.server import Server, sampler_options
 from base.command import InputError, dump, make_parser, read_json, run_command
@@ -45,7 +45,7 @@ def server_url(host):
 class AnswerModel(Server):
     """A server that holds exactly the pinned build. Making one refuses all others before any question."""
 
-    api, address = "ollama", staticmethod(server_url)
+    api, path, reader, address = "ollama", "/api/chat", staticmethod(read_stream), staticmethod(server_url)
 
     def __init__(self, model=MODEL, host=None, **options):
         super().__init__(model, host, **options)
@@ -54,9 +54,9 @@ class AnswerModel(Server):
 
     def identify(self):
         """{"version", "digest"} as the server gives them now, or ServerError for another build than the pinned one."""
-        version = check_version(get_json(f"{self.url}/api/version").get("version"), self.url)
+        version = ollama_version(self.url)
         tag, wanted = self.model["ollama_tag"], bare_digest(self.model.get("ollama_digest"))
-        entry = find_build(get_json(f"{self.url}/api/tags"), tag, self.url, f", pinned as {wanted}")
+        entry = find_build(self.url, tag, f", pinned as {wanted}")
         if entry.get("digest") != wanted:
             raise ServerError(f"{self.url}: {tag} is the build {entry.get('digest')}, and {wanted} is pinned; run"
                               f" `ollama pull {tag}`, or pin the one that is there: `python answer_model.py pin {tag}`")
@@ -74,17 +74,11 @@ class AnswerModel(Server):
                 "options": {"seed": seed, **chosen, "num_ctx": num_ctx, "num_predict": num_predict}}
         return {**body, "tools": list(tools)} if tools else body
 
-    def send(self, body):
-        """The answer that the server gives to one request, or BrokenReply."""
-        options = body["options"]
-        return self.post("/api/chat", body, read_stream, options["seed"], options["num_predict"], streamed=True)
-
     def running(self):
         """(tokens of context that the loaded model has or None where nobody says, names of other loaded models)."""
-        url = f"{self.url}/api/ps"
-        shown = [entry for entry in field(get_json(url, missing={}), "models", list, url) if isinstance(entry, dict)]
-        loaded = {full_name(str(entry.get("name"))): field(entry, "context_length", int, url) for entry in shown}
-        return loaded.pop(full_name(self.model["ollama_tag"]), 0) or None, sorted(loaded)
+        loaded = builds(self.url, "/api/ps")
+        own = loaded.pop(full_name(self.model["ollama_tag"]), {})
+        return own.get("context_length") or None, sorted(loaded)
 
 
 def read_model(path):

@@ -14,8 +14,7 @@ from pathlib import Path
 
 import answer_check
 import answer_model
-from answers.keys import check_covered, read_keys
-from answers.recording import read_recording
+from answers.recording import check_covered, read_keys, read_recording
 from answers.tests.made import entry
 from base.command import InputError
 

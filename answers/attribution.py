@@ -5,6 +5,8 @@ answered_without (known or guessed); for stale facts answered means given as cur
 requests that were answered can tell, and another is refused. The nth must pattern belongs to the nth fact.
 """
 
+from collections import Counter
+
 import strategies
 from answers.recording import answered, json_hash, same_as_recorded, sent_request
 from answers.reply import incomplete_kind
@@ -32,15 +34,10 @@ def rows_of(report):
     """{(strategy, case id): row} of an evaluation report, less the rows of selectors that failed."""
     if misfit(report, {"cases": Each(object)}):
         raise NotComparable("the report has no level 'cases' (a sweep over budgets?); make one with python evaluate.py")
-    rows = {}
-    for strategy, listed in report["cases"].items():
-        for row in listed if isinstance(listed, list) else [listed]:
-            if isinstance(row, dict) and "error" in row:
-                continue
-            if problem := misfit(row, ROW, "it"):
-                raise InputError(f"the report has a broken row of {strategy}: {problem}; run python evaluate.py again")
-            rows[strategy, row["case"]] = row
-    return rows
+    if problem := misfit(report["cases"], Each([({"error": object}, ROW)]), "cases"):
+        raise InputError(f"the report has a broken row: {problem}; run python evaluate.py again")
+    return {(strategy, row["case"]): row for strategy, rows in report["cases"].items() for row in rows
+            if "error" not in row}
 
 
 def check_same_requests(recording, report, cases):
@@ -52,52 +49,49 @@ def check_same_requests(recording, report, cases):
                                 f" recording's {recorded[name]}; run python evaluate.py on what was recorded")
     proved = remade = report.get("strategies_sha256") == file_hash(strategies.__file__)  # by the rules of today
     for strategy, case, entries in answered(recording):
-        where, row = f"{strategy}/{case}", rows.get((strategy, case))
+        where, row, known = f"{strategy}/{case}", rows.get((strategy, case)), cases.get(case)
         if row is None:
             raise NotComparable(f"the report has no row for {where}; run evaluate.py with that strategy and case")
-        for entry in entries:
-            if "incomplete" not in entry and entry["prompt_tokens"] != row["input_tokens"]:
-                raise NotComparable(f"the report is about other requests: {where} costs {row['input_tokens']} tokens"
-                                    f" there and {entry['prompt_tokens']} in the recording")
-        known = cases.get(case, {"required": [], "stale": [], "history": []})
-        if (len(known["required"]) != row["required_total"]
-            or case not in cases
-            or any(fact not in known["required"] for fact in row["missing"])
-            or any(fact not in known["stale"] for fact in row["stale_included"])
-            or any(not 0 <= turn < len(known["history"]) for turn in row["turns"])):
+        if other := {entry.get("prompt_tokens", row["input_tokens"]) for entry in entries} - {row["input_tokens"]}:
+            raise NotComparable(f"the report is about other requests: {where} costs {row['input_tokens']} tokens"
+                                f" there and {min(other)} in the recording")
+        if known is None or not is_about(row, known):
             raise NotComparable(
                 f"{where}: the facts are not those of the case set, or it lacks the case; correct --cases")
         sent = sent_request(recording, strategy, case).get("messages_sha256")
         proved = proved and sent is not None
-        if remade and sent is not None and json_hash(request_of(row, cases[case])) != sent:
+        if remade and sent not in (None, json_hash(request_of(row, known))):
             raise NotComparable(f"{where} is not what was sent, by its hash; give the recording's report and cases")
     if proved:
         return SAME_REQUESTS
     return SAME_HASHES if all(name in recorded for name in HASHES) else SAME_TOKENS
 
 
+def is_about(row, case):
+    """Whether a report's row can be about a case: its facts and its turns are the case's."""
+    return (row["required_total"] == len(case["required"])
+            and all(fact in case["required"] for fact in row["missing"])
+            and all(fact in case["stale"] for fact in row["stale_included"])
+            and all(0 <= turn < len(case["history"]) for turn in row["turns"]))
+
+
 def request_of(row, case):
     """The messages that a report's row is about: its turns, and the newest notes of the turns that it left out."""
-    candidates = [line
-                  for turn, notes in enumerate(strategies.note_lines(case["history"], strategies.CUES))
-                  if turn not in row["turns"]
-                  for line in notes]
-    return strategies.render(case, row["turns"], candidates[len(candidates) - row["notes"] :])
+    notes = [line for turn, lines in enumerate(strategies.note_lines(case["history"], strategies.CUES))
+             if turn not in row["turns"] for line in lines]
+    return strategies.render(case, row["turns"], notes[len(notes) - row["notes"] :])
 
 
 def attribute(recording, report, cases, keys, grader, version=1):
     """The attribution report: answers by outcome for each strategy and for every fact; grader as in GRADERS."""
-    by_id = {case["id"]: case for case in cases}
+    by_id, rows = {case["id"]: case for case in cases}, rows_of(report)
     result = {"same_requests_by": check_same_requests(recording, report, by_id),
               "answers_as_recorded": same_as_recorded(recording), **({} if version == 1 else {"grader": version})}
-    rows = rows_of(report)
-    for kind in OUTCOMES:
+    for kind, outcomes in OUTCOMES.items():
         facts = [fact for rule, id_, entries in answered(recording)
                  for fact in attribute_case(kind, rule, by_id[id_], rows[rule, id_], entries, keys[id_], grader)]
-        summary = {strategy: dict.fromkeys(OUTCOMES[kind].values(), 0) for strategy in recording["answers"]}
-        for fact in facts:
-            for name, number in fact["answers"].items():
-                summary[fact["strategy"]][name] += number
+        summary = {rule: {name: sum(fact["answers"][name] for fact in facts if fact["strategy"] == rule)
+                          for name in outcomes.values()} for rule in recording["answers"]}
         result[kind] = {"summary": summary, "facts": facts}
     return result
 
@@ -107,29 +101,28 @@ def attribute_case(kind, strategy, case, row, entries, key, grader):
     facts, patterns, (given, stale, _) = case[kind], key["must" if kind == "required" else "stale"], grader
     if len(patterns) != len(facts):
         raise InputError(f"case {case['id']!r}: {len(patterns)} patterns for {len(facts)} {kind} facts; give one each")
+    texts = [entry["answer"] for entry in entries if not incomplete_kind(entry)]
     for place, fact in enumerate(facts):
         if kind == "required":
             sent = fact not in row["missing"]
-            told = [None if incomplete_kind(entry) else (sent, given(entry["answer"], key)[place]) for entry in entries]
+            told = Counter((sent, given(text, key)[place]) for text in texts)
         else:
             sent, alone = fact in row["stale_included"], {**key, "stale": [patterns[place]]}
-            told = [None if incomplete_kind(entry) else (sent, stale(entry["answer"], alone)) for entry in entries]
+            told = Counter((sent, stale(text, alone)) for text in texts)
+        told[None] = len(entries) - len(texts)
         yield {"strategy": strategy, "case": case["id"], "fact": fact_text(fact), "in_request": sent,
-               "answers": {name: told.count(outcome) for outcome, name in OUTCOMES[kind].items()}}
+               "answers": {name: told[outcome] for outcome, name in OUTCOMES[kind].items()}}
 
 
-def table(result):
+def attribution_lines(result):
     """The attribution as lines of text for a person."""
     lines = [
         f"same requests: {result['same_requests_by']}", f"answers as recorded: {result['answers_as_recorded']}",
         "sent: the fact was in the request; answered: the answer states it; the figures count one fact in one answer"]
-    for kind in OUTCOMES:
-        lines += ["", f"{kind} facts, answers by outcome",
-                  *figures([*OUTCOMES[kind].values()], result[kind]["summary"])]
+    for kind, outcomes in OUTCOMES.items():
+        lines += ["", f"{kind} facts, answers by outcome", *figures(outcomes.values(), result[kind]["summary"])]
         lines += [f"  {name.replace('_', ' ')}: {fact['strategy']}/{fact['case']}: {one_line(fact['fact'], 80)!r}"
                   f" ({fact['answers'][name]} of {sum(fact['answers'].values())})"
-                  for name in OUTCOMES[kind].values()
-                  if name not in ("used", "neither")
-                  for fact in result[kind]["facts"]
-                  if fact["answers"][name]]
-    return "\n".join(lines)
+                  for name in outcomes.values() if name not in ("used", "neither")
+                  for fact in result[kind]["facts"] if fact["answers"][name]]
+    return lines

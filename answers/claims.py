@@ -26,9 +26,8 @@ UNSEEN = re.compile("[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\
 MARKED = re.compile(r"[_`]|\\\*")  # a key that holds what could be a mark of Markdown
 CLAUSE_START = any_case(r"[,;:()]|\bbut\b|\band\b|\bhowever\b|\bnow\b| - ")
 NEGATOR = r"(?:\bnot|\bnever|\bno longer|n't|\bcannot)"
-LIMITING = (
-    r"(?:exceed\w*|outlive|outlast|more|less|fewer|over|under|beyond|above|below|only|just|until|before|after|than"
-    r"|least|most)")
+LIMITING = (r"(?:exceed\w*|outlive|outlast|more|less|fewer|over|under|beyond|above|below|only|just|until|before|after"
+            r"|than|least|most)")
 DENIED_BEFORE = any_case(
     rf"{NEGATOR}(?: (?!{LIMITING}\b)[\w'-]+){{0,5}} $"
     r"|\b(?:instead of|rather than|as opposed to|replac(?:e|es|ed|ing)|used to (?:be|use|have))(?: (?:the|our|an?))? $"
@@ -40,12 +39,12 @@ DENIED_BEFORE = any_case(
 SUBJECT = r"(?: (?!(?:because|since|as|so|while|that|which|and|or|but|where|when|for)\b)[\w'-]+){0,3}"
 GIVEN_UP = "(?:replaced|dropped|abandoned|removed|superseded|rejected|ruled out)"
 PERIOD = "week|month|quarter|year|sprint"
-MOVED = "(?:raised|lowered|increased|reduced|changed|updated)"
 DENIED_AFTER = any_case(
     rf"^{SUBJECT} (?:is|are|was|were|does|do|did|will|has|have|had)(?:n't| not| no longer| never)\b(?! (?:only|just))"
     rf"|^{SUBJECT} (?:is|are|was|were|has been|have been|had been|got)(?: (?:since|later|now|then))?"
     rf" (?:\w+ (?:but|and) (?:then |later )?)?{GIVEN_UP}\b"
-    rf"|^{SUBJECT} (?:was|were|has been|have been|had been|got) {MOVED} (?:from [\w-]+ )?to \w"
+    rf"|^{SUBJECT} (?:was|were|has been|have been|had been|got)"
+    rf" (?:raised|lowered|increased|reduced|changed|updated) (?:from [\w-]+ )?to \w"
     rf"|^{SUBJECT} (?:was|were|had been)\b[^.;]{{0,60}}[,;] (?:but |and )?(?:it's |it is )?now \w"
     rf"|^{SUBJECT} (?:was|were|had been)\b[^.;]{{0,60}} (?:but|until) [^.;]{{0,30}}\b{GIVEN_UP}\b"
     rf"|^{SUBJECT} (?:was|were|had been)\b[^.;]{{0,60}} last (?:{PERIOD})\b.{{0,80}}\b(?:now|today|this (?:{PERIOD}))\b"
@@ -68,14 +67,11 @@ OTHER_NUMBER = r"(?:\d[\w]*|" + SMALL + r"\b)"
 PART_BEFORE = any_case(  # makes the number behind it part of another claim: 12-14, 1/14, -14, between 8 and 14
     rf"\d(?:[.,:/^~]|\.\.\.?)?$|{OTHER_NUMBER}(?: ?[-/×] ?| (?:or|through|thru|times) )$|(?:^|[^\w-])-$"
     rf"|\b(?:minus|half of|twice|double) $|\bbetween (?:{OTHER_NUMBER}(?: [\w%]+){{0,2}} and (?:about )?)?$"
-    rf"|\b(?:rang\w+|anywhere|var\w+) from {OTHER_NUMBER} to $"
-)
+    rf"|\b(?:rang\w+|anywhere|var\w+) from {OTHER_NUMBER} to $")
 PART_AFTER = any_case(  # and the number before it: 14-16, 14/20, 14:30, 14 000, 14 million
     rf"^(?:(?:[.,:/^~]|\.\.\.?)?\d| ?[-/×] ?{OTHER_NUMBER}| (?:or|through|thru|times) {OTHER_NUMBER}| \d{{3}}\b"
-    r"| \d/\d| and a half\b"
-    rf"|(?:, {OTHER_NUMBER}){{1,3}},? or {OTHER_NUMBER}"
-    r"|[ -]?(?:hundred|thousand|million|billion|trillion|mio|mn|bn|lakh|crore|dozen)\b)"
-)
+    rf"| \d/\d| and a half\b|(?:, {OTHER_NUMBER}){{1,3}},? or {OTHER_NUMBER}"
+    r"|[ -]?(?:hundred|thousand|million|billion|trillion|mio|mn|bn|lakh|crore|dozen)\b)")
 COMPARED = any_case(
     r"\b(?:(?:less|fewer|more|greater|higher|lower|larger|smaller|longer|shorter) (?:[\w-]+ ){0,3}than|under|over|above"
     r"|below|beyond|exceed\w*) (?:about |the )?$|[\w)] ?[<>] ?$|^ ?< ?$")
@@ -157,42 +153,37 @@ def digits(text):
 
 
 def readings(text):
-    """The sentences of the plain text as it is, with its hyphens parted, and with its number words as digits."""
+    """[[(sentence, the next one or "")]] of the plain text as it is, its hyphens parted, its number words as digits."""
     text = plain(text)
     parted = re.sub(r"(?<=[A-Za-z])-(?=[A-Za-z])", " ", text)
-    return [re.split(r"(?<=[.!?]) ", form) for form in dict.fromkeys((text, parted, digits(text)))]
+    forms = [re.split(r"(?<=[.!?]) ", form) for form in dict.fromkeys((text, parted, digits(text)))]
+    return [list(zip(sentences, [*sentences[1:], ""])) for sentences in forms]
 
 
-def claims(sentences, patterns):
-    """For each sentence an iterator of bools: whether the answer claims there what an occurrence of a pattern says."""
-
-    def claimed(sentence, following):
-        question = sentence[-3:].rstrip("\"')").endswith("?")
-        for match in (match for pattern in patterns for match in pattern.finditer(sentence)):
-            start, end = match.span()
-            before, after = sentence[max(0, start - NEAR) : start], f"{sentence[end : end + NEAR]} {following[:NEAR]}"
-            yield not question and is_claimed(before, match[0], after)
-
-    return [claimed(sentence, following) for sentence, following in zip(sentences, [*sentences[1:], ""])]
+def claimed(sentence, following, patterns):
+    """For each occurrence of the patterns in a sentence, whether the answer claims what it says."""
+    question = sentence[-3:].rstrip("\"')").endswith("?")
+    for match in (match for pattern in patterns for match in pattern.finditer(sentence)):
+        start, end = match.span()
+        before, after = sentence[max(0, start - NEAR) : start], f"{sentence[end : end + NEAR]} {following[:NEAR]}"
+        yield not question and is_claimed(before, match[0], after)
 
 
 @functools.lru_cache(maxsize=4096)  # an answer that says one thing over and over is read in little more than one look
 def is_claimed(before, said, after):
     """Whether an occurrence, NEAR characters to each side, is claimed: not denied or given up, no part of a number."""
     clause = CLAUSE_START.split(before)[-1]
-    number = bool(A_NUMBER.match(said))
     if is_part_of_number(before[-NUMBER_NEAR:], said, after[:NUMBER_NEAR], clause):
         return False
-    if DENIED_BEFORE.search(clause) or PAST_ONLY.search(before) or DENIED_AFTER.search(after):
-        return False
-    if FROM.search(clause) and re.search(r"\bto\b", after):
+    if (DENIED_BEFORE.search(clause) or PAST_ONLY.search(before) or DENIED_AFTER.search(after)
+        or FROM.search(clause) and re.search(r"\bto\b", after)):
         return False
     given_up = PAST_BEFORE.search(clause) and not SWITCH.search(clause)  # "was changed to Redis" gives nothing up
     switch = SWITCH.search(after) if given_up else CORRECTED.search(after)
     if switch is None:
         return True
-    number = number and A_NUMBER.fullmatch(said)
-    return not (A_NUMBER if number else A_WORD).search(after, switch.end())  # given up only for something else
+    other = A_NUMBER if A_NUMBER.fullmatch(said) else A_WORD
+    return not other.search(after, switch.end())  # given up only for something else
 
 
 def is_part_of_number(before, said, after, clause):
@@ -214,20 +205,19 @@ def is_part_of_number(before, said, after, clause):
 def facts_given(text, key):
     """Version 2: for each must pattern in turn, whether the answer claims it somewhere."""
     text, key = held(text, key)
-    forms = readings(text)
-    return [any(any(claimed) for form in forms for claimed in claims(form, [pattern])) for pattern in key["must"]]
+    read = [pair for sentences in readings(text) for pair in sentences]
+    return [any(any(claimed(*pair, [pattern])) for pair in read) for pattern in key["must"]]
 
 
 def states_stale_as_current(text, key):
     """Version 2: a stale pattern is claimed and nothing in its sentence, or in a later one, takes it back."""
     text, key = held(text, key)
     for sentences in readings(text) if key["stale"] else ():
-        both = zip(sentences, claims(sentences, key["must"]), claims(sentences, key["stale"]))
-        for sentence, must, stale in reversed(list(both)):  # from the end, where it can be taken back
-            musts = set(must)
+        for sentence, following in reversed(sentences):  # from the end, where it can be taken back
+            musts = set(claimed(sentence, following, key["must"]))
             denied_fact = musts == {False}  # "RabbitMQ instead of Redis": a cue, but the wrong way round
             replaced = REPLACEMENT.search(sentence) and not denied_fact
-            if True not in musts and not replaced and any(stale):
+            if True not in musts and not replaced and any(claimed(sentence, following, key["stale"])):
                 return True
             if True in musts and LATER_CUE.search(sentence):
                 break  # what stands before is taken back

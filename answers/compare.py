@@ -15,24 +15,16 @@ from base.command import NotComparable
 from base.shown import figures
 
 
-def seeds_of(recording):
-    """{(strategy, case id): seeds} of a recording."""
-    return {(strategy, case): sorted(entry["seed"] for entry in entries)
-            for strategy, case, entries in answered(recording)}
-
-
-def pairs(recording, other, verdicts, other_verdicts):
+def pairs(recordings, verdicts):
     """One dict for each strategy, case and seed: the grades of both; NotComparable where one has other answers."""
-    paired, seeds = [], [seeds_of(recording), seeds_of(other)]
-    for place in sorted(seeds[0].keys() | seeds[1].keys()):
-        told = [f"seeds {side[place]}" if place in side else "no answers" for side in seeds]
-        if told[0] != told[1]:
-            raise NotComparable(f"{'/'.join(place)}: the first has {told[0]}, the second {told[1]}; record the same")
-    for strategy, case in seeds[0]:
-        a, b = ({entry["seed"]: verdict["grade"] for entry, verdict in zip(side["answers"][strategy][case], rows)}
-                for side, rows in ((recording, verdicts[strategy][case]), (other, other_verdicts[strategy][case])))
-        paired += [{"strategy": strategy, "case": case, "seed": seed, "a": a[seed], "b": b[seed]} for seed in a]
-    return paired
+    a, b = ({(strategy, case, entry["seed"]): verdict["grade"]
+             for strategy, case, entries in answered(recording)
+             for entry, verdict in zip(entries, graded[strategy][case])}
+            for recording, graded in zip(recordings, verdicts))
+    for strategy, case, seed in sorted(a.keys() ^ b.keys()):
+        side = "first" if (strategy, case, seed) in a else "second"
+        raise NotComparable(f"{strategy}/{case} seed {seed}: only the {side} has an answer; record the same in both")
+    return [dict(zip(("strategy", "case", "seed"), place), a=a[place], b=b[place]) for place in a]
 
 
 def sign_flip(differences):
@@ -51,59 +43,59 @@ def sign_flip(differences):
 def paired_figures(paired):
     """Counts, and the sign-flip test, of some pairs; the smallest p possible is that of all signs alike."""
     complete = [pair for pair in paired if "incomplete" not in (pair["a"], pair["b"])]
-    passed = [(pair["a"] == "pass", pair["b"] == "pass") for pair in complete]
-    by_case = Counter({pair["case"]: 0 for pair in complete})
-    for pair, (a, b) in zip(complete, passed):
-        by_case[pair["case"]] += b - a
-    return {"pairs": len(complete), "passed_a": sum(a for a, _ in passed), "passed_b": sum(b for _, b in passed),
-            "only_a": passed.count((True, False)), "only_b": passed.count((False, True)),
-            "incomplete_pairs": len(paired) - len(complete), "difference_by_case": dict(by_case),
-            "p": sign_flip(list(by_case.values())) if complete else None,
+    both = Counter((pair["a"], pair["b"]) for pair in complete)
+    by_case = dict.fromkeys((pair["case"] for pair in complete), 0)
+    for pair in complete:
+        by_case[pair["case"]] += (pair["b"] == "pass") - (pair["a"] == "pass")
+    only_a, only_b = both["pass", "fail"], both["fail", "pass"]
+    return {"pairs": len(complete), "passed_a": both["pass", "pass"] + only_a,
+            "passed_b": both["pass", "pass"] + only_b, "only_a": only_a, "only_b": only_b,
+            "incomplete_pairs": len(paired) - len(complete), "difference_by_case": by_case,
+            "p": sign_flip(by_case.values()) if complete else None,
             "smallest_p_possible": min(1.0, 2 / 2 ** len(by_case)) if complete else None}
 
 
 def seed_agreement(verdicts):
-    """Of all pairs of seeds of first request, how many have the same grade; incomplete answers are left out."""
+    """Of all pairs of seeds of one request, how many have the same grade; incomplete answers are left out."""
     alike = [first["grade"] == second["grade"] for cases in verdicts.values() for row in cases.values()
              for first, second in combinations([v for v in row if v["grade"] != "incomplete"], 2)]
     return {"seed_pairs": len(alike), "agree": sum(alike)}
 
 
-def compare(first, second, verdicts, other_verdicts):
+def compare(recordings, verdicts):
     """Two recordings compared; same_requests is true or false by their hashes, None where a recording holds none."""
-    paired = pairs(first, second, verdicts, other_verdicts)
-    hashes = [[sent_request(recording, *place).get("messages_sha256") for place in sorted(seeds_of(recording))]
-              for recording in (first, second)]
+    paired, (first, second) = pairs(recordings, verdicts), recordings
+    hashes = [[sent_request(recording, strategy, case).get("messages_sha256") for strategy, case, _ in answered(first)]
+              for recording in recordings]
     overall = paired_figures(paired)
-    discordant = [pair for pair in paired if {pair["a"], pair["b"]} == {"pass", "fail"}]
     if not overall["pairs"]:
         raise NotComparable("no pair in which both answers are whole; there is nothing to compare")
-    return {"same_model": first["model"] == second["model"], 
+    discordant = [pair for pair in paired if {pair["a"], pair["b"]} == {"pass", "fail"}]
+    return {"same_model": first["model"] == second["model"],
             "same_requests": None if None in [*hashes[0], *hashes[1]] else hashes[0] == hashes[1],
             "all": overall,
             "strategies": {strategy: paired_figures([pair for pair in paired if pair["strategy"] == strategy])
                            for strategy in first["answers"]},
             "discordant": discordant,
             "incomplete": [pair for pair in paired if "incomplete" in (pair["a"], pair["b"])],
-            "agreement_among_seeds": {"a": seed_agreement(verdicts), "b": seed_agreement(other_verdicts)},
+            "agreement_among_seeds": dict(zip("ab", map(seed_agreement, verdicts))),
             "agreement_between": {"pairs": overall["pairs"], "agree": overall["pairs"] - len(discordant)}}
 
 
-def table(result):
+def comparison_lines(result):
     """The comparison as lines of text for a person."""
     rows = {name: {**row, "p": "-" if row["p"] is None else f"{row['p']:.3f}"}
             for name, row in {**result["strategies"], "all": result["all"]}.items()}
-    names = ("pairs", "passed_a", "passed_b", "only_a", "only_b", "incomplete_pairs", "p")
     cases, smallest = len(result["all"]["difference_by_case"]), result["all"]["smallest_p_possible"]
-    lines = [*figures(names, rows), f"sign-flip test over {cases} cases: no p can be under {smallest:.2g}"]
+    between, same = result["agreement_between"], result["same_requests"]
+    lines = figures(("pairs", "passed_a", "passed_b", "only_a", "only_b", "incomplete_pairs", "p"), rows)
+    lines += [f"sign-flip test over {cases} cases: no p can be under {smallest:.2g}"]
     lines += [f"seeds of {side} agree in {agreed['agree']} of {agreed['seed_pairs']} pairs of one request"
               for side, agreed in result["agreement_among_seeds"].items()]
-    between = result["agreement_between"]
-    lines.append(f"a and b agree in {between['agree']} of {between['pairs']} pairs")
-    if not result["same_requests"]:
-        lines.append("a recording without request hashes: whether both answered the same requests is not known"
-                     if result["same_requests"] is None else
-                     "the requests differ: this compares strategies or cases as well as answers")
-    return "\n".join(lines + [
-        f"  discordant: {pair['strategy']}/{pair['case']} seed {pair['seed']}: a {pair['a']}, b {pair['b']}"
-        for pair in result["discordant"]])
+    lines += [f"a and b agree in {between['agree']} of {between['pairs']} pairs"]
+    if same is None:
+        lines += ["a recording without request hashes: whether both answered the same requests is not known"]
+    elif not same:
+        lines += ["the requests differ: this compares strategies or cases as well as answers"]
+    return lines + [f"  discordant: {pair['strategy']}/{pair['case']} seed {pair['seed']}: a {pair['a']}, b {pair['b']}"
+                    for pair in result["discordant"]]

@@ -1,14 +1,15 @@
 """Speak HTTP to a model's server: no redirect, no proxy before loopback, bounded time and size, named faults."""
 
 import contextlib
-import ipaddress
 import json
+import re
 import socket
 import threading
 import time
 from urllib.parse import urlsplit
 
 from base.command import InputError, as_text, parse_json
+from base.shapes import misfit
 from base.shown import one_line
 
 CONNECT_S = 5
@@ -23,16 +24,12 @@ class ServerError(InputError):
     """The server cannot be used as it is. The text is one line: what, where, what to do."""
 
 
-class Unavailable(ServerError):
+class Unavailable(InputError):
     """No answer this time (time-out, refused connection, 429, 500, 503 and their like); another try may succeed."""
 
 
 class BrokenReply(ValueError):
-    """A reply with status 200 that is no answer: `kind` is its name in the report, `raw` the text as it came."""
-
-    def __init__(self, kind):
-        super().__init__(f"the reply is no whole answer: {kind}")
-        self.kind, self.raw = kind, ""
+    """A reply with status 200 that is no whole answer; the text is the name that it has in a report."""
 
 
 def base_url(address, default_port=11434):
@@ -42,82 +39,69 @@ def base_url(address, default_port=11434):
     base_url("http://box/") -> "http://box:80", base_url(":8080") -> "http://127.0.0.1:8080".
     """
     text = address.strip().strip("\"'").strip()
-    scheme, given, rest = text.rpartition("://")
-    scheme = scheme.lower() if given else "http"
-    authority, slash, path = rest.partition("/")
-    if authority.count(":") > 1 and "[" not in authority:
-        authority = f"[{authority}]"  # a bare IPv6 address
+    url = text if "://" in text else f"http://{text}"
+    ports = {"http": 80, "https": 443} if url == text else {"http": default_port}
+    url = re.sub(r"(?<=://)[^/\[]*:[^/]*:[^/]*", r"[\g<0>]", url)  # a bare IPv6 address
     try:
-        parts = urlsplit(f"{scheme}://{authority}{slash}{path}")
+        parts = urlsplit(url)
         host, port = parts.hostname or "127.0.0.1", parts.port
-        odd = parts.username is not None or any(sign in text for sign in "?#\\ \t\r\n")
-        if odd or port == 0 or scheme not in ("http", "https"):
+        if parts.username is not None or re.search(r"[?#\\\s]", text) or port == 0 or parts.scheme not in ports:
             raise ValueError("only http or https, a host, a port from 1 on and a path are understood")
         if host == "ollama.com" or host.endswith(".ollama.com"):
             raise ValueError("a cloud service cannot be pinned; use a server of your own")
     except ValueError as error:
         raise InputError(f"address {address!r}: {error}; write it as host:port or http://host:port") from None
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
-    port = port or ({"http": 80, "https": 443}[scheme] if given else default_port)
-    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}{parts.path.rstrip('/')}"
-
-
-def is_loopback(url):
-    """Whether a URL's host is this machine."""
-    host = urlsplit(url).hostname
-    with contextlib.suppress(ValueError):  # a name
-        return ipaddress.ip_address(host).is_loopback
-    return host == "localhost"
+    host = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme}://{host}:{port or ports[parts.scheme]}{parts.path.rstrip('/')}"
 
 
 def exchange(method, url, body=None, first_s=LOOK_S, idle_s=LOOK_S, total_s=LOOK_S):
     """(status, body as bytes, what is wrong with the body: None, "stopped_stream" or "too_large").
 
-    `first_s` seconds to the head of the reply, `idle_s` between two parts of it, `total_s` for everything from the
-    connection to the last trailer. Unavailable where no status came at all or time ran out.
+    `first_s` seconds to the head of the reply, `idle_s` between two parts of it, `total_s` from the connection to the
+    last trailer. Unavailable where no status came at all or time ran out.
     """
     import requests  # here, since grading needs no network
     from urllib3.exceptions import HTTPError, ReadTimeoutError
 
-    def hang_up():
-        for open_socket in sockets:
-            with contextlib.suppress(OSError):  # closed, or taken over by TLS
-                socket.socket.shutdown(open_socket, socket.SHUT_RDWR)
-
+    host = urlsplit(url).hostname
     sockets, data, status, fault, problem, end = [], bytearray(), None, None, None, time.monotonic() + total_s
+
+    def hang_up():
+        for opened in sockets:
+            with contextlib.suppress(OSError):  # closed already
+                socket.socket.shutdown(opened, socket.SHUT_RDWR)
+
     timer = threading.Timer(total_s, hang_up)
-    timer.daemon = True
     timer.start()
     try:
         with requests.Session() as session:
-            session.trust_env = not is_loopback(url)
+            session.trust_env = not (host in ("localhost", "::1") or host.startswith("127."))  # else a proxy is asked
             session.get_redirect_target = lambda reply: None  # not followed, so not read either: it may be broken
-            session.headers.update({"Accept-Encoding": "identity"})  # a compressed body could fill the memory
-            for scheme in ("http://", "https://"):
-                session.mount(scheme, adapter(sockets))
+            session.headers["Accept-Encoding"] = "identity"  # a compressed body could fill the memory
+            session.adapters = dict.fromkeys(session.adapters, adapter(sockets))
             options = {"json": body, "stream": True, "allow_redirects": False, "timeout": (CONNECT_S, first_s)}
             with session.request(method, url, **options) as reply:
                 sockets[-1].settimeout(idle_s)  # requests has one limit, and the first part waits for a model's load
                 status = reply.status_code
-                while part := reply.raw.read1(16384, decode_content=False):  # what came before a break is kept
-                    data += part
-                    if len(data) > MAX_BODY:
-                        fault = "too_large"
-                        break
+                while len(data) <= MAX_BODY and (part := reply.raw.read1(16384, decode_content=False)):
+                    data += part  # what came before a break is kept
     except (requests.exceptions.Timeout, ReadTimeoutError):
-        problem = Unavailable(f"{url}: no reply in time; is the server busy or the address wrong?")
+        problem = "no reply in time; is the server busy or the address wrong?"
     except requests.exceptions.ConnectionError:
-        problem = Unavailable(f"{url}: cannot connect, or the connection broke; start the server or give --host")
+        problem = "cannot connect, or the connection broke; start the server or give --host"
     except (OSError, HTTPError, ValueError) as error:  # requests' own are OSErrors; ValueError: a head that is no text
         fault = "stopped_stream"
-        problem = None if status else ServerError(f"{url}: {type(error).__name__}; check the address")
+        if status is None:
+            raise ServerError(f"{url}: {type(error).__name__}; check the address") from None
     finally:
         timer.cancel()
     if time.monotonic() > end:
-        problem = Unavailable(f"{url}: the reply took too long in all; is the machine overloaded?")
+        problem = "the reply took too long in all; is the machine overloaded?"
     if problem:
-        raise problem
-    return status, bytes(data[:MAX_BODY]), fault
+        raise Unavailable(f"{url}: {problem}")
+    return status, bytes(data[:MAX_BODY]), "too_large" if len(data) > MAX_BODY else fault
 
 
 def adapter(sockets):
@@ -129,13 +113,9 @@ def adapter(sockets):
             pool = super().get_connection_with_tls_context(*args, **kwargs)
 
             class Connection(pool.ConnectionCls):
-                def _new_conn(self):
-                    sockets.append(super()._new_conn())
-                    return sockets[-1]
-
                 def connect(self):
-                    super().connect()
-                    sockets.append(self.sock)  # another one where TLS was put over the first
+                    super().connect()  # bounded by its own time-out, a TLS handshake as well
+                    sockets.append(self.sock)
 
             pool.ConnectionCls = Connection
             return pool
@@ -143,42 +123,48 @@ def adapter(sockets):
     return Adapter()
 
 
-def get_json(url, body=None, missing=None):
-    """The JSON object at a URL (GET, or POST with a body), or ServerError; `missing` for a path that is not there."""
-    status, data, fault = exchange("GET" if body is None else "POST", url, body)
-    if status == 404 and missing is not None and not error_text(data):
-        return missing
-    check_status(status, data, url)
+def fetch(url, body=None, times=()):
+    """(body, what is wrong with it) of a reply with status 200, as `exchange` has them; a POST where there is a body.
+
+    Unavailable for a status worth another try, ServerError for the rest, with the reason that the reply gives.
+    """
+    status, data, fault = exchange("GET" if body is None else "POST", url, body, *times)
+    if status != 200:
+        reason = NO_REASON.get(status, "no reason given")
+        with contextlib.suppress(InputError, KeyError, TypeError):
+            error = parsed(data, url)["error"]
+            reason = one_line(error.get("message", error) if isinstance(error, dict) else error, 300) or reason
+        raise (Unavailable if status in TRY_AGAIN else ServerError)(f"{url}: status {status}: {reason}")
+    return data, fault
+
+
+def get_json(url, shape, body=None):
+    """The JSON object of a shape (base.shapes) at a URL, or ServerError."""
+    data, fault = fetch(url, body)
     if fault == "stopped_stream":
         raise Unavailable(f"{url}: the connection broke in mid-reply; is the server restarting?")
-    if fault:
-        raise ServerError(f"{url}: the reply is over {MAX_BODY} bytes; is this the address of a model's server?")
-    value = None
-    with contextlib.suppress(InputError):
-        value = parsed(data, url)
-    if not isinstance(value, dict):
-        raise ServerError(f"{url}: no JSON object in the reply; is this the address of a model's server?")
+    try:
+        value = None if fault else parsed(data, url)
+        problem = f"its reply is over {MAX_BODY} bytes" if fault else misfit(value, shape, "its reply")
+    except InputError:
+        problem = "its reply is no JSON"
+    if problem:
+        raise ServerError(f"{url}: {problem}; is this the address of a model's server?")
     return value
+
+
+def look(url, shape={}):
+    """The JSON object of a shape at a path that a server may lack: then {}."""
+    try:
+        return get_json(url, shape)
+    except ServerError:
+        return {}
 
 
 def parsed(data, where):
     """The JSON value of some bytes, or InputError. Half of a surrogate pair becomes "?": no recording could hold it."""
     value = parse_json(as_text(data, where), where)
     return json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
-
-
-def check_status(status, data, url):
-    """Nothing for 200; Unavailable for a status worth another try; ServerError for the rest."""
-    if status != 200:
-        text = error_text(data) or NO_REASON.get(status, "no reason given")
-        raise (Unavailable if status in TRY_AGAIN else ServerError)(f"{url}: status {status}: {text}")
-
-
-def error_text(data):
-    """The text of a JSON error body, shortened to one line, or None."""
-    with contextlib.suppress(InputError, KeyError, TypeError):
-        error = parsed(data, "error")["error"]
-        return one_line(error.get("message", error) if isinstance(error, dict) else error, 300)
 
 
 def patient(call, wait, waits=WAITS_S):

@@ -1,11 +1,14 @@
 """Record a model's answers to each strategy's requests: nothing is asked twice, lost, mixed or cut without a word.
 
-The finished recording is put together from the journal alone, in the order of the plan, so a run that was killed often
-ends in the same bytes as one that was not. A reply that is no answer is kept aside and asked for once more, then
-entered as incomplete. A prompt that the server counts otherwise than we do ends the run.
+The recording is put together from the journal alone, in the order of the plan: a run that was killed often ends in the
+same bytes as one that was not. A prompt that the server counts otherwise than we do ends the run.
 
 planned  {"strategy", "case", "messages", "input_tokens", "num_ctx", "num_predict"}; counts in tokens
-task     {"key": journal key, "body": exact request, "planned": planned, "place": "STRATEGY/CASE seed N"}
+task     the same with "seed", "body" (the exact request), "key" (the journal's) and "place" (STRATEGY/CASE seed N)
+journal  beside the recording: a line for each answer, on the disk before the next request is sent, {"kind": "answer",
+         "strategy", "case", "seed", "request", "entry"}, or {"kind": "aside", the same, "why"} and "raw" (text) or
+         "entry" for what came and is no answer to keep. request: SHA-256 of the exact request, the server's version
+         and build among it; an answer belongs to no other
 """
 
 import os
@@ -13,36 +16,92 @@ import sys
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from functools import partial
+from itertools import product
+from pathlib import Path
 
 from answers.builds import CHECKED_VERSIONS
 from answers.exchange import ServerError, patient
-from answers.journal import KEY
-from answers.recording import json_hash
+from answers.recording import entry_misfit, json_hash
 from answers.reply import incomplete_kind
-from answers.server import CountMismatch, sampler_options
+from answers.server import sampler_options
 from base.command import InputError, progress, told
+from base.lines import LineFile, read_lines
+from base.shapes import misfit
 from base.shown import one_line
+
+KEY = ("strategy", "case", "seed", "request")
+LINE = {"kind": lambda kind: kind in ("answer", "aside"), "strategy": str, "case": str, "seed": int, "request": str}
+LINES = {"answer": {**LINE, "entry": dict}, "aside": {**LINE, "why": str}}
+
+
+class Journal(LineFile):
+    """The open, locked journal beside a recording, from which a stopped run goes on.
+
+    `answers` maps (strategy, case, seed, request) to an entry, `asides` is a list of lines.
+    """
+
+    def __init__(self, out):
+        super().__init__(Path(out).with_name(f"{Path(out).stem}.journal.jsonl"))
+        self.answers, self.asides = {}, []
+        try:
+            for number, line in read_lines(self.path):
+                if problem := line_misfit(line, self.answers):
+                    raise InputError(f"{self.path}: line {number}: {problem}; move the journal away")
+                self.note(line)
+        except BaseException:
+            os.close(self.file)
+            raise
+
+    def add(self, key, **came):
+        """Keep what came, on the disk when this returns: an `entry`, or with `why` what is no answer to grade."""
+        line = {"kind": "aside" if "why" in came else "answer", **dict(zip(KEY, key)), **came}
+        self.append(line)
+        self.note(line)
+
+    def note(self, line):
+        if line["kind"] == "aside":
+            self.asides.append(line)
+        else:
+            self.answers[tuple(line[name] for name in KEY)] = line["entry"]
+
+
+def line_misfit(line, answers):
+    """What is wrong with a line of a journal behind others that hold `answers`: it is for a person to look at."""
+    if (problem := misfit(line, LINE) or misfit(line, LINES[line["kind"]])) or line["kind"] == "aside":
+        return problem
+    return (entry_misfit(line["entry"], "its entry")
+            or line["entry"]["seed"] != line["seed"] and "its entry has another seed"
+            or tuple(line[name] for name in KEY) in answers and "it is a second answer to one request")
 
 
 def plan_requests(cases, strategies, count):
     """What each strategy asks for each held-out case; InputError where a request leaves no room for its answer."""
     full = getattr(count, "full", count)  # the whole rendering: the number that the server's is held against
     plan = []
-    for name, strategy in strategies.items():
-        for case in cases:
-            if case["split"] != "held_out":
-                continue
-            selected, budget = strategy(case, count), case["budget"]
-            tokens, room = full(selected["messages"]), budget["context_limit"] - budget["max_new_tokens"]
-            if tokens != selected["input_tokens"] or tokens > room:
-                raise InputError(
-                    f"{name}/{case['id']}: the request costs {tokens} tokens ({selected['input_tokens']} by"
-                    f" the strategy), {room} leave room for the answer; correct strategy or budget")
-            plan.append({"strategy": name, "case": case["id"], "messages": selected["messages"], "input_tokens": tokens,
-                         "num_ctx": budget["context_limit"], "num_predict": budget["max_new_tokens"]})
+    held_out = [case for case in cases if case["split"] == "held_out"]
+    for (name, strategy), case in product(strategies.items(), held_out):
+        selected, budget = strategy(case, count), case["budget"]
+        tokens, room = full(selected["messages"]), budget["context_limit"] - budget["max_new_tokens"]
+        if tokens != selected["input_tokens"] or tokens > room:
+            raise InputError(f"{name}/{case['id']}: the request costs {tokens} tokens ({selected['input_tokens']} by"
+                             f" the strategy), {room} leave room for the answer; correct strategy or budget")
+        plan.append({"strategy": name, "case": case["id"], "messages": selected["messages"], "input_tokens": tokens,
+                     "num_ctx": budget["context_limit"], "num_predict": budget["max_new_tokens"]})
     if not plan:
         raise InputError("no held-out case: there is nothing to record; give a case set that has some")
     return plan
+
+
+def tasks_for(plan, seeds, body_of, **server):
+    """The tasks of a plan; `server` is its API and identity: a key holds all that an answer depends on."""
+    tasks = []
+    for planned, seed in product(plan, seeds):
+        strategy, case = planned["strategy"], planned["case"]
+        sizes = {name: planned[name] for name in ("num_ctx", "num_predict")}
+        body = body_of(planned["messages"], **sizes, seed=seed)
+        tasks.append({**planned, "seed": seed, "body": body, "place": f"{strategy}/{case} seed {seed}",
+                      "key": (strategy, case, seed, json_hash({**server, "body": body}))})
+    return tasks
 
 
 def only(plan, wanted):
@@ -53,36 +112,18 @@ def only(plan, wanted):
     return [named[wanted]]
 
 
-def bodies(plan, seeds, body_of):
-    """(planned, seed, exact request) for everything that is to be asked, in the order of the plan."""
-    for planned in plan:
-        for seed in seeds:
-            yield planned, seed, body_of(planned["messages"], num_ctx=planned["num_ctx"],
-                                         num_predict=planned["num_predict"], seed=seed)
-
-
-def shown(plan, seeds, body_of):
-    """The requests of a plan with their token counts, for a person to read before anything is asked."""
-    return [{**{name: planned[name] for name in ("strategy", "case", "input_tokens")}, "seed": seed, "request": body}
-            for planned, seed, body in bodies(plan, seeds, body_of)]
-
-
-def tasks_for(plan, model):
-    """The tasks of a plan for one verified server: a key holds all that an answer depends on."""
-    tasks = []
-    for planned, seed, body in bodies(plan, model.model["seeds"], model.body):
-        strategy, case, asked = planned["strategy"], planned["case"], {"api": model.api, **model.identity, "body": body}
-        tasks.append({"key": (strategy, case, seed, json_hash(asked)), "body": body, "planned": planned,
-                      "place": f"{strategy}/{case} seed {seed}"})
-    return tasks
+def requests_of(tasks):
+    """The exact requests of tasks with their token counts, for a person to read before anything is asked."""
+    return [{**{name: task[name] for name in ("strategy", "case", "input_tokens", "seed")}, "request": task["body"]}
+            for task in tasks]
 
 
 def kept(task, journal):
-    """The journal's answer to a task or None; CountMismatch where its prompt is not counted now as it was then."""
-    entry, ours = journal.answers.get(task["key"]), task["planned"]["input_tokens"]
-    if entry and "incomplete" not in entry and entry["prompt_tokens"] != ours:
-        raise CountMismatch(f"{journal.path}: {task['place']}: count_mismatch: recorded with {entry['prompt_tokens']}"
-                            f" prompt tokens, we count {ours} now; take the tokenizer of then or another --out")
+    """The journal's answer to a task or None; InputError where its prompt is not counted now as it was then."""
+    entry, ours = journal.answers.get(task["key"]), task["input_tokens"]
+    if entry and entry.get("prompt_tokens", ours) != ours:
+        raise InputError(f"{journal.path}: {task['place']}: count_mismatch: recorded with {entry['prompt_tokens']}"
+                         f" prompt tokens, we count {ours} now; take the tokenizer of then or another --out")
     return entry
 
 
@@ -100,8 +141,9 @@ def ask_all(tasks, model, journal, jobs=1):
     """Ask for all that the journal lacks, `jobs` at a time; the number asked. The first fault ends the run."""
 
     def ask(task):
-        key, tokens, where = task["key"], task["planned"]["input_tokens"], f"{journal.path}: {task['place']}"
-        journal.add_answer(key, model.ask_whole(task["body"], key[2], tokens, where, partial(journal.set_aside, key)))
+        key, where = task["key"], f"{journal.path}: {task['place']}"
+        aside = partial(journal.add, key)
+        journal.add(key, entry=model.ask_whole(task["body"], task["seed"], task["input_tokens"], where, aside))
 
     pending, pool = [task for task in tasks if kept(task, journal) is None], ThreadPoolExecutor(jobs)
     try:
@@ -126,8 +168,8 @@ def ask_all(tasks, model, journal, jobs=1):
 def check_runner(tasks, model):
     """ServerError where the loaded model has less context than the longest request and its answer need."""
     context, others = patient(model.running, model.wait)
-    needed = max(task["planned"]["input_tokens"] + task["planned"]["num_predict"] for task in tasks)
-    if context is not None and context < needed:
+    needed = max(task["input_tokens"] + task["num_predict"] for task in tasks)
+    if context and context < needed:
         raise ServerError(f"{model.url}: the model was loaded with {context} tokens of context and {needed} are needed;"
                           " unload it, or raise the server's limit")
     if others:
@@ -137,7 +179,7 @@ def check_runner(tasks, model):
 
 def missing(tasks, journal):
     """What the journal lacks, as strategy, case and seed."""
-    return [dict(zip(("strategy", "case", "seed"), task["key"])) for task in tasks if kept(task, journal) is None]
+    return [dict(zip(KEY[:3], task["key"])) for task in tasks if kept(task, journal) is None]
 
 
 def finished(tasks, model, journal, sources):
@@ -146,12 +188,11 @@ def finished(tasks, model, journal, sources):
         raise InputError(f"{journal.path}: {len(lacking)} answers are missing; run record again")
     answers, requests = {}, {}
     for task in tasks:
-        strategy, case, _, _ = task["key"]
-        planned, entry = task["planned"], kept(task, journal)
+        strategy, case, entry = task["strategy"], task["case"], kept(task, journal)
         answers.setdefault(strategy, {}).setdefault(case, []).append(entry)
         sent = requests.setdefault(strategy, {}).setdefault(case, {
-            "messages_sha256": json_hash(planned["messages"]),
-            **{name: planned[name] for name in ("input_tokens", "num_ctx", "num_predict")}, "entries_sha256": []})
+            "messages_sha256": json_hash(task["messages"]),
+            **{name: task[name] for name in ("input_tokens", "num_ctx", "num_predict")}, "entries_sha256": []})
         sent["entries_sha256"].append(json_hash(entry))
     recorded = {"api": model.api, **model.identity, "build": model.facts, "unverified": list(model.unverified),
                 "options": sampler_options(model.model["options"]), **sources, "requests": requests,
@@ -162,12 +203,13 @@ def finished(tasks, model, journal, sources):
 def tell(tasks, journal):
     """What a run did, for a person and for a script: printed on standard error, returned as counts."""
     keys = {task["key"] for task in tasks}
-    kinds = [incomplete_kind(journal.answers[key]) for key in keys if key in journal.answers]
+    kinds = [incomplete_kind(journal.answers[key]) for key in keys & journal.answers.keys()]
     aside = [line["why"] for line in journal.asides if tuple(line[name] for name in KEY) in keys]
     more = "" if len(kinds) == len(tasks) else "; run record again for the rest"
     print(f"{len(kinds)} of {len(tasks)} answers are in {journal.path}{more}", file=sys.stderr)
-    counts = {"incomplete": Counter(filter(None, kinds)), "set_aside": Counter(aside)}
+    counts = {title: dict(sorted(Counter(names).items()))
+              for title, names in (("incomplete", filter(None, kinds)), ("set_aside", aside))}
     for title, counted in counts.items():
-        for name, number in sorted(counted.items()):
+        for name, number in counted.items():
             print(f"{title.replace('_', ' ')}, not graded: {one_line(name)} {number}", file=sys.stderr)
-    return {"answers": len(kinds), **{title: dict(sorted(counted.items())) for title, counted in counts.items()}}
+    return {"answers": len(kinds), **counts}

@@ -1,4 +1,4 @@
-"""A recording of answers: what it may hold, whether its answers are as they were recorded, and where it is kept.
+"""What answers are graded by: a recording, whether it is as it was recorded, and keys that match in bounded time.
 
 recording  {"model": {...}, "answers": {strategy: {case id: [entry]}}} and, where it was made by `record`, "recorded":
            what identifies server, requests and answers
@@ -6,19 +6,30 @@ entry      {"seed", "answer", "tool_calls", "done_reason", "prompt_tokens", "ans
            {"seed", "incomplete"} for a reply that never became an answer
 hashes     recorded.answers_sha256 is over all answers, recorded.requests.STRATEGY.CASE.entries_sha256 over each: an
            answer that was edited is named. A file that was forged as a whole, hashes included, cannot be told.
+keys       {case id: {"must": [compiled pattern], "stale": [compiled pattern]}}; Python cannot stop a pattern once it
+           runs, so one that could run without end is refused, by a bound from its text that errs on the safe side
 """
 
 import json
+import re
 
+from answers.reply import MAX_GRADED_CHARS
 from base.command import InputError, read_json, sha256
-from base.shapes import Each, misfit
+from base.shapes import Each, Only, is_said, misfit
 
 WHOLE = {"seed": int, "answer": str, "tool_calls": list, "done_reason": str, "prompt_tokens": int,
          "answer_tokens": int, "thinking?": str}
-INCOMPLETE = {"seed": int, "incomplete": lambda kind: isinstance(kind, str) and kind != ""}
+INCOMPLETE = {"seed": int, "incomplete": is_said}
 REQUEST = {"input_tokens?": int, "messages_sha256?": str, "entries_sha256?": [str]}
 RECORDING = {"model": dict, "answers": Each(Each([object], least=1), least=1),
              "recorded?": {"requests?": Each(Each(REQUEST)), "answers_sha256?": str}}
+WAYS_LIMIT = 4 * MAX_GRADED_CHARS  # one unbounded quantifier beside a small one, or a few small ones
+KEYS = {"cases": Each(Only({"must": [str], "stale": [str]}), least=1)}
+BOUNDS = {"*": "0,", "+": "1,", "?": "0,1"}
+PART = re.compile(  # of a pattern: an escape, a set, the start or end of a group, an alternative, a quantifier
+    r"(?P<reference>\\[1-9]|\(\?P=|\(\?\(|\(\?#|\(\?[a-zA-Z-]+[:)])|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]"
+    r"|(?P<open>\((?:\?(?:[:=!>]|<[=!]|P<\w+>))?)|(?P<close>\))|(?P<bar>\|)"
+    r"|(?P<quantifier>[*+?]|\{(?:\d+(?:,\d*)?|,\d*)\})[?+]?|.", re.DOTALL)
 
 
 def entry_misfit(entry, place):
@@ -31,15 +42,15 @@ def read_recording(path):
     data = read_json(path)
     if problem := misfit(data, RECORDING, "it"):
         raise InputError(f"{path}: no recording: {problem}; give one that answer_check.py record wrote")
-    seeds, whole = None, json_hash(data["answers"])
+    for strategy, case, entries in answered(data):
+        check_entries(entries, sent_request(data, strategy, case), f"{path}: {strategy}/{case}")
+    wanted = None
     for strategy, cases in data["answers"].items():
-        for case, entries in cases.items():
-            check_entries(entries, sent_request(data, strategy, case), f"{path}: {strategy}/{case}")
-        own = {case: sorted(entry["seed"] for entry in entries) for case, entries in cases.items()}
-        seeds = seeds or own
-        if own != seeds:
+        seeds = {case: sorted(entry["seed"] for entry in entries) for case, entries in cases.items()}
+        wanted = wanted or seeds
+        if seeds != wanted:
             raise InputError(f"{path}: strategy {strategy!r} has other cases or seeds than the first; record it whole")
-    if data.get("recorded", {}).get("answers_sha256", whole) != whole:
+    if data.get("recorded", {}).get("answers_sha256") not in (None, json_hash(data["answers"])):
         raise InputError(f"{path}: the answers are not those that were recorded: their hash differs; record again")
     return data
 
@@ -57,18 +68,19 @@ def sent_request(recording, strategy, case):
 
 def check_entries(entries, sent, where):
     """Nothing, or InputError for the first entry of a case that is misshapen, edited, or of a cut prompt."""
-    hashes = sent.get("entries_sha256", [])
+    hashes, seeds = sent.get("entries_sha256", []), set()
     for number, entry in enumerate(entries):
         if problem := entry_misfit(entry, f"answer {number + 1}"):
             raise InputError(f"{where}: {problem}; correct it")
         place, tokens = f"{where} seed {entry['seed']}", sent.get("input_tokens")
-        if entry["seed"] in [other["seed"] for other in entries[:number]]:
+        if entry["seed"] in seeds:
             raise InputError(f"{place}: stands twice; each answer needs a seed of its own")
         if hashes and hashes[number : number + 1] != [json_hash(entry)]:
             raise InputError(f"{place}: this answer was edited after it was recorded; restore it or record again")
-        if tokens is not None and "incomplete" not in entry and entry["prompt_tokens"] != tokens:
+        if tokens is not None and entry.get("prompt_tokens", tokens) != tokens:
             raise InputError(
                 f"{place}: the prompt was {entry['prompt_tokens']} tokens and the request {tokens}; never graded")
+        seeds.add(entry["seed"])
     if not entries or len(hashes) > len(entries):
         raise InputError(f"{where}: answers are missing; record it again")
 
@@ -91,3 +103,63 @@ def is_recording(path):
         return misfit(read_json(path), {"model": object, "answers": object}) is None
     except InputError:
         return False
+
+
+def read_keys(path):
+    """The keys in a file, patterns compiled, or InputError naming the case and pattern that cannot be used."""
+    data = read_json(path)
+    if problem := misfit(data, KEYS, "it"):
+        raise InputError(f"{path}: no keys: {problem}; 'cases' maps a case id to the lists must and stale")
+    if bare := [case for case, key in data["cases"].items() if not key["must"]]:
+        raise InputError(f"{path}: case {bare[0]!r}: must needs at least one pattern; add it")
+    return {case: {kind: [compile_pattern(pattern, f"{path}: case {case!r}") for pattern in patterns]
+                   for kind, patterns in key.items()} for case, key in data["cases"].items()}
+
+
+def compile_pattern(pattern, where):
+    """The pattern, compiled without regard to case, or InputError for one that is broken, empty or too costly."""
+    try:
+        compiled = re.compile(pattern, re.IGNORECASE)
+        if ways_to_match(pattern) > WAYS_LIMIT:
+            raise ValueError("it could match in too many ways to end in time; use at most one unbounded quantifier")
+    except (re.error, RecursionError, OverflowError, ValueError) as error:
+        raise InputError(f"{where}: pattern {pattern!r} is refused: {error}; correct it or write it plainly") from None
+    if compiled.search(""):
+        raise InputError(f"{where}: pattern {pattern!r} matches the empty text, so every answer; correct it")
+    return compiled
+
+
+def ways_to_match(pattern):
+    """An upper bound on the ways a valid pattern can match from one place: ways_to_match("a{1,9}(?:b|c)") -> 18.
+
+    ValueError for what has no bound here.
+    """
+    groups, inner = [[1, 0]], 1  # of each open group: ways of its parts, alternatives before the last; of the last part
+    for part in PART.finditer(f"{pattern})"):  # the whole as a group
+        kind, last, inner = part.lastgroup, inner, 1
+        if kind == "reference":
+            raise ValueError("it refers back to a group, sets flags or holds a comment")
+        if kind == "open":
+            groups.append([1, 0])
+        elif kind == "bar":
+            groups[-1][1] += 1
+        elif kind == "quantifier":
+            low, comma, high = BOUNDS.get(part[kind], part[kind][1:-1]).partition(",")
+            low, high = int(low or 0), int(high or MAX_GRADED_CHARS) if comma else int(low)
+            if last > 1 and high > 1:
+                raise ValueError("a quantifier stands over a part that can itself match in several ways")
+            groups[-1][0] *= max(1, min(high, MAX_GRADED_CHARS) - low + 1)
+        elif kind == "close":
+            ways, bars = groups.pop()
+            inner = ways * (bars + 1)
+            if groups:
+                groups[-1][0] *= inner
+    return inner
+
+
+def check_covered(recording, keys, where):
+    """Nothing, or InputError unless the keys are for exactly the cases that were recorded."""
+    recorded = {case for cases in recording["answers"].values() for case in cases}
+    for case in sorted(recorded ^ set(keys)):
+        missing = "no key" if case in recorded else "a key but no recorded answer"
+        raise InputError(f"{where}: case {case!r} has {missing}; grade a recording with the keys of its own cases")

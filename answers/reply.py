@@ -7,7 +7,8 @@ than the answer's end, or count what cannot be. An empty answer is one (incomple
 import re
 
 from answers.exchange import BrokenReply
-from base.command import InputError, dump, parse_json
+from base.command import InputError, parse_json
+from base.lines import is_torn
 from base.shapes import NONE, misfit
 
 MAX_GRADED_CHARS = 8000
@@ -21,45 +22,31 @@ THINKING = re.compile(  # marks of the models that people run: <think>, </though
 ENDS = {"stop": "stop", "tool_calls": "stop", "length": "length"}  # of OpenAI's interface
 MESSAGE = {**dict.fromkeys(("content?", "thinking?", "reasoning_content?", "reasoning?"), (str, NONE)),
            "tool_calls?": ([dict], NONE)}
+PARTS = [{"message?": MESSAGE}]
 COMPLETION = {"choices": [{"message": MESSAGE, "finish_reason?": (str, NONE)}], "usage?": (dict, NONE)}
 
 
-def read_stream(data, seed, num_predict):
-    """The answer in a streamed body of Ollama's, or BrokenReply naming what is wrong with it."""
-    texts, thoughts, calls, last = [], [], [], None
-    for part in stream_parts(data):
-        if last is not None:
-            raise BrokenReply("unreadable_reply")  # more behind the last line: which is meant?
-        if "error" in part:
-            raise BrokenReply("error_body")
-        message = part.get("message", {})
-        if misfit(message, MESSAGE):
-            raise BrokenReply("unreadable_reply")
-        texts.append(message.get("content") or "")
-        thoughts.append(message.get("thinking") or "")
-        calls += message.get("tool_calls") or []
-        if part.get("done") is True:
-            last = part
-    if last is None:
+def read_stream(data, body):
+    """The answer in Ollama's reply to a request, one object a line, or BrokenReply naming what is wrong with it."""
+    whole, end, tail = data.rpartition(b"\n")
+    lines = (whole if is_torn(tail) else data).split(b"\n")  # a last line that was cut is left out; its absence tells
+    parts = [object_in(line) for line in lines if line.strip()]
+    if any("error" in part for part in parts):
+        raise BrokenReply("error_body")
+    done = [part.get("done") is True for part in parts]
+    if misfit(parts, PARTS) or True in done[:-1]:  # more behind the last line: which is meant?
+        raise BrokenReply("unreadable_reply")
+    if True not in done:
         raise BrokenReply("stopped_stream")
-    counts = last.get("prompt_eval_count"), last.get("eval_count")
-    return whole_answer(seed, "".join(texts), calls, last.get("done_reason"), counts, "".join(thoughts), num_predict)
+    last, messages = parts[-1], [part.get("message", {}) for part in parts]
+    text, thought = ("".join(message.get(name) or "" for message in messages) for name in ("content", "thinking"))
+    calls = [call for message in messages for call in message.get("tool_calls") or []]
+    counts, asked = (last.get("prompt_eval_count"), last.get("eval_count")), body["options"]
+    return whole_answer(asked["seed"], text, calls, last.get("done_reason"), counts, thought, asked["num_predict"])
 
 
-def stream_parts(data):
-    """The objects of a streamed body, one a line. A last line that was cut is left out; its absence tells."""
-    *lines, last = data.split(b"\n")  # behind the last line feed: nothing, or a line that may be cut
-    yield from map(object_in, filter(bytes.strip, lines))
-    if last.strip():
-        try:
-            yield object_in(last)
-        except BrokenReply:
-            if not last.lstrip().startswith(b"{"):  # no line of this protocol: an HTML page, say
-                raise
-
-
-def read_completion(data, seed, num_predict):
-    """The answer in a whole body of OpenAI's interface, or BrokenReply naming what is wrong with it."""
+def read_completion(data, body):
+    """The answer in the reply of OpenAI's interface to a request, or BrokenReply naming what is wrong with it."""
     value = object_in(data)
     if "error" in value:
         raise BrokenReply("error_body")
@@ -67,10 +54,9 @@ def read_completion(data, seed, num_predict):
         raise BrokenReply("unreadable_reply")
     choice, usage = value["choices"][0], value.get("usage") or {}
     message, reason = choice["message"], ENDS.get(choice.get("finish_reason"))
-    counts = usage.get("prompt_tokens"), usage.get("completion_tokens")
     thought = message.get("reasoning_content") or message.get("reasoning") or ""
-    return whole_answer(seed, message.get("content") or "", message.get("tool_calls") or [], reason, counts, thought,
-                        num_predict)
+    return whole_answer(body["seed"], message.get("content") or "", message.get("tool_calls") or [], reason,
+                        (usage.get("prompt_tokens"), usage.get("completion_tokens")), thought, body["max_tokens"])
 
 
 def object_in(line):
@@ -93,13 +79,8 @@ def whole_answer(seed, text, calls, reason, counts, thought, num_predict):
     if not possible or reason == "length" and answer != num_predict:  # absent is unknown, and never 0; less than the
         raise BrokenReply("bad_counts")  # allowance: the server's own context was full before
     calls = [{name: value for name, value in call.items() if name not in ("id", "type")} for call in calls]
-    entry = {"seed": seed, "answer": text, "tool_calls": calls, "done_reason": reason, "prompt_tokens": prompt,
-             "answer_tokens": answer, **({"thinking": thought} if thought else {})}
-    try:
-        dump(entry)
-    except InputError:  # half a surrogate pair in a call
-        raise BrokenReply("unreadable_reply") from None
-    return entry
+    return {"seed": seed, "answer": text, "tool_calls": calls, "done_reason": reason, "prompt_tokens": prompt,
+            "answer_tokens": answer, **({"thinking": thought} if thought else {})}
 
 
 def incomplete_kind(entry):

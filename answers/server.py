@@ -1,35 +1,41 @@
-"""A model behind a server, whatever its interface: what is asked, that the server stays the same, what broke."""
+"""A model behind a server, whatever its interface: what is asked, that the server stays the same, what broke.
 
+`Server` is the one door for every question to a model; `OpenAIModel` is that of llama.cpp's server and vLLM.
+"""
+
+import json
 import time
+from copy import deepcopy
 
-from answers.exchange import BrokenReply, ServerError, Unavailable, check_status, exchange, patient
+from answers.exchange import BrokenReply, ServerError, Unavailable, base_url, fetch, get_json, look, patient
+from answers.reply import read_completion
 from base.command import InputError
+from base.shapes import NONE, NUMBER, Only, misfit
 
 NEUTRAL = {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0, "repeat_penalty": 1.0, "presence_penalty": 0.0,
            "frequency_penalty": 0.0}  # what changes no probability; an option left out would be the server's to decide
-BROKEN_TRIES = 2  # with the same seed the same fault is likely: once more, and no further
+OPTIONS = Only(dict.fromkeys(NEUTRAL, NUMBER))  # a server ignores other names, with nothing but a line in its log
+SIZES = {  # a server draws a wrong seed at random and takes 0 for no limit
+    "seed?": lambda seed: type(seed) is int and seed >= 0,
+    **dict.fromkeys(("num_ctx?", "num_predict?"), lambda size: type(size) is int and size > 0)}
 BROKEN_WAIT_S = 2
 FIRST_S, IDLE_S, TOTAL_S = 600, 120, 1200  # the first part waits for a load of the model
+UNVERIFIED = ("weights", "context length of the request", "chat template but for its token count",
+              "sampler options taken")
+KEPT = ("publisher_model", "license", "options", "think", "trials", "seeds")  # of a model block
+MODELS = {"data": [{"id": str, "max_model_len?": (int, NONE)}]}
+PROPS = {"build_info?": str, "default_generation_settings?": {"n_ctx?": int}}
 
 
 class ServerChanged(ServerError):
-    """Version or build changed during a run, or may have; `came`, what was given meanwhile: {"entry"} or {"raw"}."""
-
-    def __init__(self, text, came, why="server_changed"):
-        super().__init__(text)
-        self.came, self.why = came, why
-
-
-class CountMismatch(InputError):
-    """The server's count of a prompt is not ours: it was cut, or another template wrote it."""
+    """Version or build changed during a run, or may have."""
 
 
 class Server:
-    """A verified server. A kind of server adds address, identify, request, send, running, and what differs below.
+    """A verified server; a kind of server adds api, path, reader (of a reply), address, identify, request and running.
 
     `identity` is what the server said of itself: {"version", "digest"}; `facts` what else is worth recording; `block`
-    the model block for a recording; `unverified` what nobody can check. `wait` takes seconds (else time.sleep);
-    `times` are seconds to the first part of a reply, between parts, and in all.
+    the model block for a recording; `unverified` what nobody can check; `times` the seconds of `exchange`.
     """
 
     unverified = ()
@@ -44,100 +50,135 @@ class Server:
         return self.request(self.model, messages, tools, **options)
 
     def answer(self, messages, tools=(), **options):
-        """One whole answer; what it takes, `body` says, and what it raises, `ask`."""
-        return self.ask(self.body(messages, tools, **options))
-
-    def post(self, path, body, reader, seed, num_predict, streamed=False):
-        """What `reader` makes of the reply to one request; BrokenReply with what came where that is no answer."""
-        status, data, fault = exchange("POST", f"{self.url}{path}", body, *self.times)
-        check_status(status, data, f"{self.url}{path}")
-        try:
-            if fault and not (streamed and fault == "stopped_stream"):  # of a stream the last line tells
-                raise BrokenReply(fault)
-            return reader(data, seed, num_predict)
-        except BrokenReply as error:
-            error.raw = data.decode("utf-8", "replace")
-            raise
-
-    def ask(self, body):
-        """The answer to one exact request, the server's identity checked before and after it.
-
-        Time-outs, refused connections and 429, 500, 503 are tried again after waits, then raise Unavailable.
-        BrokenReply for a reply that is no answer; ServerChanged where the server is not the one that was verified.
-        """
-
-        def attempt():
-            self.check_unchanged({})
-            return self.send(body)
-
-        broken = None
-        try:
-            came = {"entry": patient(attempt, self.wait)}
-        except BrokenReply as error:
-            broken, came = error, {"raw": error.raw}
-        try:
-            patient(lambda: self.check_unchanged(came), self.wait)
-        except Unavailable as error:
-            problem = f"{error}; a reply came before, and what gave it is not known"
-            raise ServerChanged(problem, came, "unconfirmed") from None
-        if broken:
-            raise broken
+        """One whole answer to what `body` takes, or BrokenReply; else as `ask`."""
+        came = self.ask(self.body(messages, tools, **options))
+        if "entry" not in came:
+            raise BrokenReply(came["why"])
         return came["entry"]
 
-    def ask_whole(self, body, seed, tokens, where, aside=lambda why, **came: None):
+    def send(self, body):
+        """{"entry"} of one exact request; {"why", "raw"} for a reply that is no answer: its name, and it as it came."""
+        self.check_unchanged()
+        data, fault = fetch(f"{self.url}{self.path}", body, self.times)
+        try:
+            if fault:
+                raise BrokenReply(fault)
+            return {"entry": self.reader(data, body)}
+        except BrokenReply as error:
+            return {"why": str(error), "raw": data.decode("utf-8", "replace")}
+
+    def ask(self, body, aside=lambda **came: None):
+        """What `send` gives, the server's identity checked before and after it.
+
+        Time-outs, refused connections and 429, 500, 503 are tried again after waits, then raise Unavailable.
+        ServerChanged where the server is not the one that was verified: what came meanwhile goes to `aside`.
+        """
+        came = patient(lambda: self.send(body), self.wait)
+        try:
+            patient(self.check_unchanged, self.wait)
+        except ServerChanged:
+            aside(**{**came, "why": "server_changed"})
+            raise
+        except Unavailable as error:
+            aside(**{**came, "why": "unconfirmed"})
+            raise ServerChanged(f"{error}; a reply came before, and what gave it is not known") from None
+        return came
+
+    def ask_whole(self, body, seed, tokens, where, aside=lambda **came: None):
         """An entry for one exact request, its prompt as long as we count it; every question to a model goes this way.
 
-        A reply that is no answer is asked for once more; one that stays so gives {"seed", "incomplete": its kind}.
-        CountMismatch where the server counted other than `tokens`. What came and is no entry goes to `aside`.
+        A reply that is no answer is asked for once more; one that stays so gives {"seed", "incomplete": its name}.
+        InputError where the server counted other than `tokens`. What came and is no entry goes to `aside`.
         """
-        for number in range(BROKEN_TRIES):
-            if number:
-                self.wait(BROKEN_WAIT_S)
-            try:
-                entry = self.ask(body)
-            except BrokenReply as error:
-                kind = error.kind
-                aside(kind, raw=error.raw)
-                continue
-            except ServerChanged as error:
-                if error.came:
-                    aside(error.why, **error.came)
-                raise
-            counted = entry["prompt_tokens"]
-            if counted != tokens:
-                aside("count_mismatch", entry=entry)
-                cause = "the prompt was cut" if counted < tokens else "another template or a system text was put in"
-                raise CountMismatch(f"{where}: count_mismatch: the server counted {counted} prompt tokens, we {tokens}"
-                                    f" ({counted - tokens:+d}): {cause}; its answer is not used, the run ends here")
-            return entry
-        return {"seed": seed, "incomplete": kind}
+        came = self.ask(body, aside)
+        if "entry" not in came:  # with the same seed the same fault is likely: once more, and no further
+            aside(**came)
+            self.wait(BROKEN_WAIT_S)
+            came = self.ask(body, aside)
+        if "entry" not in came:
+            aside(**came)
+            return {"seed": seed, "incomplete": came["why"]}
+        counted = came["entry"]["prompt_tokens"]
+        if counted != tokens:
+            aside(why="count_mismatch", **came)
+            cause = "the prompt was cut" if counted < tokens else "another template or a system text was put in"
+            raise InputError(f"{where}: count_mismatch: the server counted {counted} prompt tokens, we {tokens}"
+                             f" ({counted - tokens:+d}): {cause}; its answer is not used, the run ends here")
+        return came["entry"]
 
-    def check_unchanged(self, came):
-        """Nothing, or ServerChanged (with what was given meanwhile) unless the server is still the same."""
+    def check_unchanged(self):
+        """Nothing, or ServerChanged unless the server is still the one that was verified."""
         try:
             now = self.identify()
         except ServerError as error:
-            if type(error) is not ServerError:  # Unavailable: nothing is known yet
-                raise
-            raise ServerChanged(f"the server changed during the run: {error}", came) from None
+            raise ServerChanged(f"the server changed during the run: {error}") from None
         if now != self.identity:
             before, after = (f"version {told['version']}, build {told['digest']}" for told in (self.identity, now))
             raise ServerChanged(f"{self.url} changed during the run from {before} to {after}; go back to the first, or"
-                                " start again to ask everything anew", came)
+                                " start again to ask everything anew")
+
+
+class OpenAIModel(Server):
+    """A server with OpenAI's interface: nothing pins its build, but our token count of every prompt has to be its own.
+
+    A model block may name the model as `served_model`, else by ollama_tag.
+    """
+
+    api, path, reader = "openai", "/v1/chat/completions", staticmethod(read_completion)
+
+    def address(self, host):
+        """The server's URL without /v1; InputError without one, ServerError for an Ollama."""
+        if not host:
+            raise InputError("--api openai: no address; give --host, say --host http://127.0.0.1:8080")
+        url = base_url(host, default_port=8080).removesuffix("/v1")
+        if "version" in look(f"{url}/api/version"):
+            raise ServerError(f"{url} is an Ollama, whose /v1 drops options in silence; record with --api ollama")
+        return url
+
+    def __init__(self, model, host=None, **options):
+        super().__init__(model, host, **options)
+        self.unverified = UNVERIFIED if self.identity["version"] else (*UNVERIFIED, "version")
+        named = {"served_model": served_name(model)}  # what was pinned on an Ollama says nothing of the build here
+        self.block = named | {name: value for name, value in model.items() if name in KEPT}
+
+    def identify(self):
+        """{"version", "digest": None, "meta"}: what the server says of its build and of the model, which is little."""
+        name = served_name(self.model)
+        models = {entry["id"]: entry for entry in get_json(f"{self.url}/v1/models", MODELS)["data"]}
+        if name not in models:
+            raise ServerError(f"{self.url} serves {', '.join(models) or 'nothing'} and not {name}; name it as"
+                              " served_model in the model block")
+        version = look(f"{self.url}/props", PROPS).get("build_info") or look(f"{self.url}/version").get("version")
+        meta = {field: models[name][field] for field in ("root", "max_model_len", "meta") if models[name].get(field)}
+        return {"version": version, "digest": None, "meta": meta}
+
+    @staticmethod
+    def request(model, messages, tools=(), *, num_ctx, num_predict, seed, options=None):
+        """The exact request for one answer. num_ctx cannot be said here, so it is checked and left out."""
+        chosen = sampler_options(model["options"], options, seed=seed, num_ctx=num_ctx, num_predict=num_predict)
+        messages = deepcopy(messages)
+        for call in [call for message in messages for call in message.get("tool_calls") or ()]:  # as JSON in a text
+            call["function"]["arguments"] = json.dumps(call["function"]["arguments"], ensure_ascii=False)
+        body = {"model": served_name(model), "messages": messages,
+                "stream": False, "seed": seed, **chosen, "max_tokens": num_predict,
+                "repetition_penalty": chosen["repeat_penalty"],  # vLLM's name for it
+                "chat_template_kwargs": {"enable_thinking": False}}
+        return {**body, "tools": list(tools)} if tools else body
+
+    def running(self):
+        """(tokens of context that a request gets or None where nobody says, no others: such a server holds one)."""
+        settings = look(f"{self.url}/props", PROPS).get("default_generation_settings", {})
+        return settings.get("n_ctx") or self.identity["meta"].get("max_model_len"), []
+
+
+def served_name(model):
+    """The name under which a server knows the model of a block."""
+    return model.get("served_model") or model["ollama_tag"]
 
 
 def sampler_options(pinned, overrides=None, **sizes):
-    """Every sampler option: neutral values under the pinned ones under the caller's, or InputError for a wrong one.
-
-    sizes: seed, num_ctx and num_predict, checked too: a server draws a wrong seed at random and takes 0 for no limit.
-    """
+    """Every sampler option, neutral, pinned or the caller's, or InputError; the sizes (SIZES) are only checked."""
     chosen = {**NEUTRAL, **pinned, **(overrides or {})}
-    for name, value in chosen.items():
-        if name not in NEUTRAL:  # a server ignores what it does not know, with nothing but a line in its log
-            raise InputError(f"option {name!r} is no sampler option; choose from {', '.join(NEUTRAL)}")
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise InputError(f"option {name}: {value!r} is no number; correct it")
-    for name, value in sizes.items():
-        if type(value) is not int or value < (name != "seed"):
-            raise InputError(f"{name} {value!r} is no whole number from {int(name != 'seed')} on; correct it")
+    if problem := misfit(chosen, OPTIONS, "options") or misfit(sizes, SIZES, "options"):
+        raise InputError(f"{problem}; options are numbers, a seed counts from 0, num_ctx and num_predict from 1")
     return chosen
