@@ -25,8 +25,9 @@ from base.shapes import misfit, of_type
 FIELDS = ("content", "name", "arguments", "call_id", "kept", "opaque", "tokens_after", "time", "origin", "interrupted",
           "copied")
 KINDS = ("user", "assistant", "tool_call", "tool_result", "compaction")
-EVENT = {"conversation_id": lambda name: isinstance(name, str) and name != "", "kind": lambda kind: kind in KINDS,
+EVENT = {"conversation_id": lambda name: isinstance(name, str) and name != "",
          **of_type(lambda number: type(number) is int and number >= 0, "turn reply"),
+         "kind": lambda kind: kind in KINDS,
          **of_type(lambda text: text is None or isinstance(text, str), "content? call_id? origin? time?")}
 NEEDED = {"user": "content", "tool_result": "content", "tool_call": "name"}  # a text that a kind cannot be without
 HALF = re.compile(r"\\u[dD][89a-fA-F]")  # how half of a surrogate pair is written, or a pair
@@ -78,32 +79,33 @@ def number(conversation_id, raw_events, tally):
     "request" tells the "tokens" of the request that the next reply answers. A compaction waits for that one.
     """
     turn = reply = 0
-    key, last, interrupted, open_calls, waiting = None, None, False, {}, []
+    key, last, interrupted, open_calls, waiting = None, None, None, {}, []
     for raw in raw_events:
-        kind = raw["kind"]
+        kind, call_id = raw["kind"], raw.get("call_id")
         if kind == "request" and waiting:
             waiting[0]["tokens_after"] = raw["tokens"]
         if kind in ("request", "interrupted"):
-            interrupted = interrupted or kind == "interrupted"
+            interrupted = interrupted or kind == "interrupted" or None
             continue
         if kind == "user":
             turn += 1
-            raw["interrupted"], interrupted = interrupted or None, False
+            raw["interrupted"], interrupted = interrupted, None
         elif kind in ("assistant", "tool_call"):
             new = raw.get("reply_key")
             if (new != key) if new is not None and key is not None else last not in ("assistant", "tool_call"):
                 reply += 1
-            key, interrupted = new, False
-        if raw.get("call_id") is not None and not isinstance(raw["call_id"], str):
-            raw["call_id"] = str(raw["call_id"])
+            key, interrupted = new, None
+        if call_id is not None:
+            raw["call_id"] = call_id = str(call_id)
         if kind == "tool_call":
             if not isinstance(raw.get("name"), str):
                 tally.note("call without a name")
                 raw["name"] = str(raw.get("name") or "")
-            if raw.get("call_id") in open_calls:
-                tally.note("call without a result", open_calls[raw["call_id"]])
-            open_calls.update({} if raw.get("call_id") is None else {raw["call_id"]: tally.place})
-        elif kind == "tool_result" and open_calls.pop(raw.get("call_id"), None) is None:
+            if call_id in open_calls:
+                tally.note("call without a result", open_calls[call_id])
+            if call_id is not None:
+                open_calls[call_id] = tally.place
+        elif kind == "tool_result" and open_calls.pop(call_id, None) is None:
             tally.note("result without a call")
         last = kind
         raw.setdefault("copied", tally.copied or None)
