@@ -181,7 +181,7 @@ def check_replaceable(path, own):
         raise InputError(f"{path}: stands there already and is no output of this command; name another file")
 
 
-def make_parser(doc, commands=None, name=None, **options):
+def make_parser(doc, commands=None, name=None):
     """An argument parser with the description and the examples of a docstring; a subcommand's with `commands`, `name`.
 
     The description is the docstring's first line, the examples are the lines behind "Run:" up to an empty one.
@@ -189,9 +189,9 @@ def make_parser(doc, commands=None, name=None, **options):
     description = doc.partition("\n")[0]
     examples = "\n         ".join(map(str.strip, doc.partition("Run:")[2].partition("\n\n")[0].splitlines()))
     options = {"description": description, "formatter_class": argparse.RawDescriptionHelpFormatter,
-               **({"epilog": f"example: {examples}"} if examples else {}), **options}
-    if commands is not None:
-        return commands.add_parser(name, **{"help": description, **options})
+               "epilog": f"example: {examples}" if examples else None}
+    if commands:
+        return commands.add_parser(name, help=description, **options)
     parser = argparse.ArgumentParser(prog=command_name(), **options)
     parser.add_argument("--version", action="version", version=f"%(prog)s {VERSION}")
     return parser

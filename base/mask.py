@@ -8,6 +8,8 @@ people, postal addresses, telephone numbers without a prefix, secrets without a 
 
 import json
 import re
+from contextlib import suppress
+from functools import partial
 
 from base.command import InputError, parse_json
 
@@ -77,33 +79,25 @@ class Masks:
         if isinstance(item, str | int) and SECRET_KEY.search(key) and len(str(item)) >= 6:
             return self.mark("secret", str(item))
         if isinstance(item, str):
-            try:
-                inner = parse_json(item, "") if item.lstrip().startswith("{") else None
-            except InputError:
-                inner = None
-            if inner is None:
-                return self.text(item)
-            hidden = self.value(inner)  # a tool call's arguments: masked by value, so that it stays JSON
-            return item if hidden == inner else json.dumps(hidden, ensure_ascii=False)
+            with suppress(InputError):
+                if item.lstrip().startswith("{"):  # a tool call's arguments: masked by value, so that it stays JSON
+                    inner = parse_json(item, "")
+                    hidden = self.value(inner)
+                    return item if hidden == inner else json.dumps(hidden, ensure_ascii=False)
+            return self.text(item)
         if isinstance(item, list):
-            return [self.value(one) for one in item]
-        return {key: self.value(one, key) for key, one in item.items()} if isinstance(item, dict) else item
+            return [self.value(part) for part in item]
+        return {key: self.value(part, key) for key, part in item.items()} if isinstance(item, dict) else item
 
     def text(self, text):
         """The text with each address, number and key replaced by its mark."""
         for kind, pattern, *check in PATTERNS:
-
-            def replace(match, kind=kind, check=check):
-                if check and not check[0](match[0]):
-                    return match[0]
-                named = match.groupdict()
-                return named.get("before", "") + self.mark(kind, named.get("value", match[0]))
-
-            text = pattern.sub(replace, text)
+            text = pattern.sub(partial(self.replaced, kind, check), text)
         return text
 
-
-def mask_values(value):
-    """(the JSON value with every text masked, {kind: different strings replaced})."""
-    masks = Masks()
-    return masks.value(value), masks.counts()
+    def replaced(self, kind, check, match):
+        """What takes the place of a match of a kind's pattern; itself where the kind's check fails."""
+        if check and not check[0](match[0]):
+            return match[0]
+        named = match.groupdict()
+        return named.get("before", "") + self.mark(kind, named.get("value", match[0]))

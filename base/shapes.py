@@ -105,11 +105,6 @@ FIGURES = {**of_type(int, "cases facts_found facts_total complete_cases cases_wi
 NO_FIGURES = {"cases": lambda cases: cases == 0, "errors": int}
 
 
-def is_interval(value):
-    """Whether a value is an interval: two numbers, or none where there was nothing to count."""
-    return value is None or misfit(value, [NUMBER]) is None and len(value) == 2
-
-
 def is_row(row):
     """Whether a value is a row of an evaluation whose figures agree with each other, or one without a grade."""
     if misfit(row, UNGRADED) is None:
@@ -125,8 +120,9 @@ SWEEP = {**EVALUATION, "budgets": Each(LEVEL, **BY_BUDGET)}
 SINGLE = {**EVALUATION, **LEVEL}
 
 CHANGE = of_type(str, "strategy case change fact? budget? why?")
+INTERVAL = (NONE, lambda ends: misfit(ends, [NUMBER]) is None and len(ends) == 2)
 PAIRED = {**of_type(int, "total found_recorded found_fresh gained lost"), "mcnemar_p": NUMBER,
-          "interval_recorded": is_interval, "interval_fresh": is_interval}
+          **of_type(INTERVAL, "interval_recorded interval_fresh")}
 STALE_CASES = {"alone": [str], "replaced": [str]}
 COMPARISON = {
     "decision": str, "blocking": [CHANGE], "allowed": [CHANGE], "allowed_unused?": [CHANGE],
@@ -143,7 +139,7 @@ CHECKED = {**of_type(str, "conversation_id item class literal probe"), "tags": [
            "verdicts": Each(lambda verdict: verdict in VERDICTS, **BY_COMPACTION),
            "lines": Each(str, **BY_COMPACTION), "keys": Each(str, **BY_COMPACTION)}
 ROW = {**of_type(str, "row name state judge?"), "value": (int, NONE), **of_type(int, "of unknown judged"),
-       **of_type(SHARE, "worst best median? gate"), "wilson?": is_interval}
+       **of_type(SHARE, "worst best median? gate"), "wilson?": INTERVAL}
 CONTEXT = {"conversation_id": str, **of_type(int, "compaction turn"), "tokens": (int, NONE),
            **of_type(bool, "inside opaque failed")}
 COMPACTED = {
@@ -175,8 +171,7 @@ PAIRS = {**of_type(int, "pairs lost gained unknown"), "p": NUMBER}
 REPLAY = {
     "compactor": {"name": str}, "judge": ({"identity": object}, NONE), "fixtures": Each(object), "budget": Each(int),
     "counter": Each(object),
-    "rows": [{**of_type(str, "conversation_id outcome reference"), **of_type(bool, "failed calls_differ"),
-              "pairs": Each(str)}],
+    "rows": [{**of_type(str, "conversation_id outcome"), **of_type(bool, "failed calls_differ"), "pairs": Each(str)}],
     "summary": {"references": of_type(int, "run accepted_trace"), "conversations": PAIRS, "items": PAIRS,
                 **of_type(int, "failed calls_differ"),
                 "to_read": [{"conversation_id": str, "outcome": str, "lost": [str], "gained": [str]}]}}

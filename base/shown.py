@@ -25,7 +25,7 @@ def one_line(text, width=None):
 def columns(rows, right=()):
     """Rows of cells as lines, each column as wide as its widest cell; the columns numbered in `right` end flush.
 
-    columns([["rule", "found"], ["recent", 2]], right=[1]) -> ["rule    found", "recent      2"]
+    columns([["strategy", "found"], ["recent", 2]], right=[1]) -> ["strategy  found", "recent        2"]
     """
     rows = [[one_line(cell) for cell in row] for row in rows]
     widths = [max(map(len, cells)) for cells in zip_longest(*rows, fillvalue="")]
@@ -34,8 +34,8 @@ def columns(rows, right=()):
             for row in rows]
 
 
-def figures(names, rows, first="strategy"):
-    """A table of {row's name: {column's name: figure}}: figures(["found"], {"recent": {"found": 2}}), as above."""
-    table = [[first, *(name.replace("_", " ") for name in names)]]
-    table += [[row, *(values[name] for name in names)] for row, values in rows.items()]
-    return columns(table, right=range(1, len(names) + 1))
+def figures(names, rows):
+    """A table of {strategy: {column's name: figure}}: figures(["found"], {"recent": {"found": 2}}), as above."""
+    cells = [["strategy", *(name.replace("_", " ") for name in names)]]
+    cells += [[row, *(values[name] for name in names)] for row, values in rows.items()]
+    return columns(cells, right=range(1, len(names) + 1))

@@ -14,17 +14,10 @@ from base.command import depth
 from base.shapes import Only, is_said, misfit, texts_in
 from strategies import turn_messages
 
-CALL = {
-    "id?": str,
-    "type?": lambda kind: kind == "function",
-    "function": {"name": is_said, "arguments": dict},
-}
-MESSAGES = {
-    "system": Only({"role": str, "content": str}),
-    "user": Only({"role": str, "content": str}),
-    "assistant": Only({"role": str, "content": str, "tool_calls?": [CALL]}),
-    "tool": Only({"role": str, "content": str, "tool_call_id?": str, "name?": str}),
-}
+TEXT = {"role": str, "content": str}
+CALL = {"id?": str, "type?": lambda kind: kind == "function", "function": {"name": is_said, "arguments": dict}}
+MESSAGES = {"system": Only(TEXT), "user": Only(TEXT), "assistant": Only({**TEXT, "tool_calls?": [CALL]}),
+            "tool": Only({**TEXT, "tool_call_id?": str, "name?": str})}
 TURN = Only({"user": str, "assistant": str, "id?": is_said, "session?": str, "date?": str, "messages?": list})
 DEEPEST_MESSAGE = 50  # levels of lists and objects: templates walk through them by recursion
 IN_FRONT = ("system", "developer")
@@ -80,12 +73,12 @@ def message_problem(message, place="message", roles=tuple(MESSAGES)):
 def message_texts(message):
     """The texts of one message that a model reads: its content and the strings in its calls' arguments."""
     arguments = [call["function"]["arguments"] for call in message.get("tool_calls", [])]
-    return [message["content"]] * bool(message["content"]) + texts_in(arguments, keys=False)
+    return list(filter(None, [message["content"], *texts_in(arguments, keys=False)]))
 
 
 def turn_texts(turn):
     """The texts of one turn, message by message."""
-    return [text for message in turn_messages(turn) for text in message_texts(message) if text]
+    return [text for message in turn_messages(turn) for text in message_texts(message)]
 
 
 def fact_text(fact):

@@ -15,7 +15,7 @@ from collections import Counter
 from pathlib import Path
 
 from base.command import InputError, dump, make_parser, progress, read_json, run_command
-from base.mask import mask_values
+from base.mask import Masks
 from base.shapes import texts_in
 from base.shown import one_line
 from selection.cases import CaseError, check_requests, check_set
@@ -96,9 +96,9 @@ def main(argv=None):
     if args.budget < 1:
         raise InputError(f"--budget {args.budget}: give a number from 1")
     value, losses = read_log(args.file) if args.format == "chat" else (read_json(args.file), [])
-    masked, unchecked = {}, None
+    masks, unchecked = Masks(), None
     if args.mask:  # before anything is cut or compared, so that a fact and its turn change alike
-        value, masked = mask_values(value)
+        value = masks.value(value)
     if args.format == "chat":
         histories, cases, lost = import_chat(value, every=args.question == "all")
     else:
@@ -113,7 +113,7 @@ def main(argv=None):
     if args.format != "chat":  # a chat log has no facts yet; workbench.label_cases checks the set that it writes
         check_set(made, args.file)
     sys.stdout.write(dump(made))
-    tell(made["cases"], losses, masked)
+    tell(made["cases"], losses, masks.counts())
     if unchecked:
         print(unchecked, file=sys.stderr)
     return 0

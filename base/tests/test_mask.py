@@ -3,7 +3,13 @@
 import json
 import unittest
 
-from base.mask import mask_values
+from base.mask import Masks
+
+
+def mask_values(value):
+    """(the value masked, {kind: different strings replaced})."""
+    masks = Masks()
+    return masks.value(value), masks.counts()
 
 
 class Masking(unittest.TestCase):
