@@ -205,7 +205,7 @@ def progress(items, **options):
 
 
 class Output(io.TextIOWrapper):
-    """Standard output, whose failures are told apart from those of any other file or connection."""
+    """Standard output: that it cannot be written is a complaint, and a reader that closes the pipe early is no error."""
 
     def write(self, text):
         try:
@@ -221,11 +221,9 @@ class Output(io.TextIOWrapper):
 
     def failed(self, error):
         os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())  # else the flush at exit fails again
-        raise OutputError(error) from None
-
-
-class OutputError(Exception):
-    """Standard output cannot be written; args[0] is the OSError."""
+        if isinstance(error, BrokenPipeError):
+            sys.exit(0)
+        raise InputError(f"standard output cannot be written: {error.strerror}; free it or write elsewhere") from None
 
 
 class Complaints(Output):
@@ -239,14 +237,13 @@ def run_command(main, argv=None):
     """Run `main(argv)` and leave the process with its status.
 
     Standard output becomes UTF-8 with LF. A foreseen error is one line and 2 (NotComparable: 3); an unforeseen one
-    keeps its traceback and is 2, so that 1 always means no. A reader that closes the pipe early is no error.
+    keeps its traceback and is 2, so that 1 always means no.
     """
     for name in "stdout", "stderr":
         if getattr(sys, name) is None:  # closed by who started us: print would write to standard output instead
             setattr(sys, name, open(os.devnull, "w"))
-    encoding = sys.stderr.encoding
-    options = {"encoding": "utf-8", "errors": "strict", "newline": "\n", "line_buffering": sys.stdout.isatty()}
-    sys.stdout = Output(sys.stdout.detach(), **options)
+    encoding, terminal = sys.stderr.encoding, sys.stdout.isatty()
+    sys.stdout = Output(sys.stdout.detach(), encoding="utf-8", newline="\n", line_buffering=terminal)
     sys.stderr = Complaints(sys.stderr.detach(), encoding=encoding, errors="backslashreplace", line_buffering=True)
     sys.exit(status_of(main, argv))
 
@@ -264,10 +261,6 @@ def status_of(main, argv=None):
     except ModuleNotFoundError as error:
         remedy = "run it with the one of the virtual environment, or: python -m pip install -r requirements.txt"
         return told(f"this Python ({sys.executable}) has no module {error.name}; {remedy}", 2)
-    except OutputError as error:
-        if isinstance(error.args[0], BrokenPipeError):
-            return 0
-        return told(f"standard output cannot be written: {error.args[0].strerror}; free it or write elsewhere", 2)
     except SystemExit as exit_:
         return exit_.code if isinstance(exit_.code, int) or exit_.code is None else 2
     except BaseException:  # also what libraries in other languages raise, which is no Exception
