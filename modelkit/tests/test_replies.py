@@ -24,10 +24,6 @@ class ReplyCases(unittest.TestCase):
         self.assertTrue(CASES)
         self.assertEqual(len(CASES), len({case["name"] for case in CASES}))
 
-    def test_what_is_no_text_is_no_object(self):
-        for reply in (None, 3, b'{"a": 1}', {"a": 1}):
-            self.assertEqual(replies.parse_reply(reply), (None, "no complete JSON object in the reply"))
-
 
 class Properties(unittest.TestCase):
     def test_an_object_in_noise_comes_back_equal(self):
@@ -112,83 +108,35 @@ class HostileText(unittest.TestCase):
                     short, long = (work(begin + shape * times + end) for times in (50, 100))
                     self.assertLess(long, 2.2 * short + 500)
 
-    def test_regular_expressions_come_to_an_end(self):  # their steps are not counted; a quadratic one would take hours
+    def test_regular_expressions_come_to_an_end(self):  # their steps are not counted; a quadratic one would take minutes
         for shape in self.SHAPES:
-            text = shape * (100_000 // len(shape))
+            text = shape * (40_000 // len(shape))
             self.assertIn(replies.parse_reply("{" + text)[0], (None, {}))
 
     def test_braces_nested_beyond_the_parser_are_refused(self):
         for opening, closing in (('{"a":', "}"), ("[", "]")):
-            reply = '{"a":' + opening * 100_000 + "1" + closing * 100_000 + "}"
+            reply = '{"a":' + opening * 20_000 + "1" + closing * 20_000 + "}"
             self.assertEqual(replies.parse_reply(reply), (None, "found an object but could not repair it"))
 
     def test_a_number_of_a_million_digits_is_refused_or_read_whole(self):
         self.assertIsNone(replies.parse_reply('{"a": ' + "1" * 1_000_000 + "}")[0])
 
 
-class Repairs(unittest.TestCase):
-    def test_fence_lines_go_and_lines_inside_an_object_stay(self):
-        self.assertEqual(replies.strip_fence('````md\n```json\n{"a": 1}\n```\n````\nso'), '{"a": 1}\nso')
-        self.assertEqual(replies.strip_fence('```\n{"a": "x\n```\ny"}\n```'), '{"a": "x\n```\ny"}\n')
-        self.assertEqual(replies.strip_fence('```json {"a": 1} ```'), '```json {"a": 1} ```')
-
-    def test_swapping_quotes_is_refused_beside_a_double_quote_and_an_apostrophe(self):
-        self.assertEqual(replies.quotes_to_double("{'a'"), '{"a"')
-        for text in ("{'a': \"b\"}", "{'a': 'it's'}", "{'a': 'it\\'s'}", "'a''b'", "{'a': 'b' c}"):
-            with self.subTest(text), self.assertRaisesRegex(ValueError, "corrupt a value"):
-                replies.quotes_to_double(text)
-
-    def test_a_comma_inside_a_string_or_after_no_value_stays(self):
-        for text in ('{"a": ",}"}', '["\\",]"]', "[,]", "[1,,]", '{"a":,}', "{'a': ',]'}"):
-            self.assertEqual(replies.drop_trailing_commas(text), text)
-        self.assertEqual(replies.drop_trailing_commas('{"a": [1, 2 ,\n],}'), '{"a": [1, 2 \n]}')
-
-    def test_the_first_balanced_text_is_given_as_it_stands(self):
-        self.assertEqual(replies.extract_json('} {a "}" {b}} {"c": 1}'), '{a "}" {b}}')
-        self.assertIsNone(replies.extract_json('{"a": {"b": 1}'))
-
-
-class Validate(unittest.TestCase):
-    def test_a_bool_is_no_number_and_a_whole_number_is_a_float(self):
-        self.assertEqual(replies.validate({"x": True}, {"x": {"type": float}}),
-                         ["x must be a number, not true or false"])
-        self.assertEqual(replies.validate({"x": 1}, {"x": {"type": "float"}}), [])
-        self.assertEqual(replies.validate({"x": 1}, {"x": {"type": "bool"}}), ["x must be a bool, got a int"])
-        self.assertEqual(replies.validate({"x": 1.0}, {"x": {"type": int}}), ["x must be a int, got a float"])
-
-    def test_digits_of_other_scripts_and_an_empty_text_are_no_digits(self):
-        for value in ("", "²", "٣", "1 "):
-            self.assertEqual(replies.validate({"x": value}, {"x": {"digits": True}}),
-                             [f"x must be digits only, got {value!r}"])
-
-    def test_null_and_a_range_without_a_type_are_problems_not_errors(self):
-        self.assertEqual(replies.validate({"x": None}, {"x": {"range": (1, 2)}}), ["x must be from 1 to 2, got None"])
-        self.assertEqual(replies.validate({"x": True}, {"x": {"range": (0, 2)}}), ["x must be from 0 to 2, got True"])
-        self.assertEqual(replies.validate(None, {}), ["the top level is a NoneType, not an object"])
-
-    def test_a_type_nobody_knows_is_refused(self):
-        with self.assertRaisesRegex(ValueError, "unknown type 'string'; use one of str"):
-            replies.validate({"x": "a"}, {"x": {"type": "string"}})
-
-
 class AskForObject(unittest.TestCase):
-    def test_a_truncated_reply_ends_the_loop_and_says_so(self):
-        obj, history = replies.ask_for_object(lambda _: '{"a": "b', "Ask.", lambda _: [])
-        self.assertIsNone(obj)
-        self.assertEqual(len(history), 1)
-        self.assertIn("truncated", history[0]["problems"][0])
-
-    def test_an_unreadable_reply_is_asked_for_again(self):
-        written_replies = iter(["no", "{'a': 'it's'}", '{"a": 1}'])
-        obj, history = replies.ask_for_object(lambda _: next(written_replies), "Ask.", lambda _: [])
-        self.assertEqual(obj, {"a": 1})
-        self.assertEqual([entry["problems"] for entry in history],
-                         [["the reply contained no usable JSON object"]] * 2 + [[]])
-
-    def test_problems_of_an_earlier_attempt_do_not_pile_up(self):
-        seen = []
-        replies.ask_for_object(lambda prompt: seen.append(prompt) or '{"a": 1}', "Ask.", lambda _: ["too small"])
-        self.assertEqual(seen, ["Ask.", *["Ask.\n\nPROBLEMS TO FIX:\n- too small"] * 2])
+    def test_what_each_reply_is_told_and_when_the_loop_ends(self):
+        unusable = "the reply contained no usable JSON object"
+        for written_replies, validate, obj, problems in (
+            (['{"a": "b'], list, None, [["truncated"]]),  # only a larger allowance helps: not asked again
+            (["no", "{'a': 'it's'}", '{"a": 1}'], lambda _: [], {"a": 1}, [[unusable], [unusable], []]),
+            (['{"a": 1}'] * 3, lambda _: ["too small"], None, [["too small"]] * 3)):
+            asked, given = [], iter(written_replies)
+            result, history = replies.ask_for_object(lambda prompt: asked.append(prompt) or next(given), "Ask.", validate)
+            self.assertEqual((result, [entry["attempt"] for entry in history]), (obj, [*range(1, len(problems) + 1)]))
+            for entry, expected in zip(history, problems, strict=True):
+                self.assertEqual(len(entry["problems"]), len(expected))
+                self.assertTrue(all(map(str.__contains__, entry["problems"], expected)), entry)
+            again = [f"Ask.\n\nPROBLEMS TO FIX:\n- {before[0]}" for before in problems[:-1]]
+            self.assertEqual(asked, ["Ask.", *again])  # problems of an earlier attempt do not pile up
 
     def test_no_attempts_are_refused(self):
         for attempts in (0, -1, True, 1.5, None):

@@ -11,12 +11,20 @@ from modelkit import prompts, replies, retrieval, scoring, tools
 
 VECTORS = json.loads((Path(__file__).parent / "vectors.json").read_text(encoding="utf-8"))
 PLACES = 10
-PLAIN = {  # name of an entry: what is called, and which of the entry's fields it takes
-    "prompts.count_tokens": (prompts.count_tokens, "text"), "prompts.budget": (prompts.budget, "prompt"),
-    "replies.extract_json": (replies.extract_json, "text"), "replies.diagnose": (replies.diagnose, "text"),
-    "retrieval.chunk_fixed": (retrieval.chunk_fixed, "text", "size", "overlap"),
-    "retrieval.chunk_sentences": (retrieval.chunk_sentences, "text", "max_chars"),
-    "retrieval.tokens": (retrieval.tokens, "text"), "tools.tool_manifest": (tools.tool_manifest, "tools")}
+REGISTRY = VECTORS["tools.tool_manifest"]["tools"]
+PLAIN = {  # name of an entry: what is called, the entry's fields that it takes and those that hold what it gives
+    "prompts.build_prompt": (lambda kwargs: prompts.build_prompt(**kwargs), "kwargs", "result"),
+    "prompts.fence": (lambda text, seed: prompts.fence(text, random.Random(seed)), "untrusted seed", "tag result"),
+    "prompts.count_tokens": (prompts.count_tokens, "text", "result"),
+    "prompts.budget": (prompts.budget, "prompt", "result"),
+    "replies.extract_json": (replies.extract_json, "text", "result"),
+    "replies.parse_reply": (replies.parse_reply, "text", "object took"),
+    "replies.diagnose": (replies.diagnose, "text", "result"),
+    "retrieval.chunk_fixed": (retrieval.chunk_fixed, "text size overlap", "result"),
+    "retrieval.chunk_sentences": (retrieval.chunk_sentences, "text max_chars", "result"),
+    "retrieval.tokens": (retrieval.tokens, "text", "result"),
+    "tools.tool_manifest": (tools.tool_manifest, "tools", "result"),
+    "tools.check_call": (partial(tools.check_call, tools=REGISTRY), "name arguments", "problems")}
 
 
 class Vectors(unittest.TestCase):
@@ -26,25 +34,18 @@ class Vectors(unittest.TestCase):
                 self.assertTrue(name in PLAIN or hasattr(type(self), "test_" + name.replace(".", "_")))
 
     def test_functions_that_take_an_entrys_fields_give_its_result(self):
-        for name, (function, *fields) in PLAIN.items():
-            for entry in each(name):
+        for name, (function, taken, given) in PLAIN.items():
+            for entry in VECTORS[name] if isinstance(VECTORS[name], list) else [VECTORS[name]]:
                 with self.subTest(name, entry=entry):
-                    self.assertEqual(function(*(entry[field] for field in fields)), entry["result"])
+                    expected = [entry[field] for field in given.split()]
+                    result = function(*(entry[field] for field in taken.split()))
+                    self.assertEqual(result, tuple(expected) if len(expected) > 1 else expected[0])
 
     def test_retrieval_stop_list(self):
         self.assertEqual(sorted(retrieval.STOP_WORDS), VECTORS["retrieval.stop_list"])
 
-    def test_prompts_build_prompt(self):
-        for entry in VECTORS["prompts.build_prompt"]:
-            self.assertEqual(prompts.build_prompt(**entry["kwargs"]), entry["result"])
-
-    def test_prompts_fence(self):
-        for entry in each("prompts.fence"):
-            tag, text = prompts.fence(entry["untrusted"], random.Random(entry["seed"]))
-            self.assertEqual((tag, text), (entry["tag"], entry["result"]))
-
     def test_prompts_fit_context(self):
-        for entry in each("prompts.fit_context"):
+        for entry in VECTORS["prompts.fit_context"]:
             kept, used = prompts.fit_context(entry["header"], entry["chunks"])
             self.assertEqual((kept, used), (entry["chunks"][:entry["kept"]], entry["used"]))
 
@@ -52,10 +53,6 @@ class Vectors(unittest.TestCase):
         entry = VECTORS["replies.validate"]
         for case in entry["cases"]:
             self.assertEqual(replies.validate(case["obj"], entry["schema"]), case["problems"])
-
-    def test_replies_parse_reply(self):
-        for entry in VECTORS["replies.parse_reply"]:
-            self.assertEqual(replies.parse_reply(entry["text"]), (entry["object"], entry["took"]))
 
     def test_replies_ask_for_object(self):
         entry = VECTORS["replies.ask_for_object"]
@@ -151,11 +148,6 @@ class Vectors(unittest.TestCase):
             answer = retrieval.answer_with_guard(question, search, lambda _, texts: texts[0], entry["threshold"])
             self.assertEqual(answer == entry["refusal"], question in entry["refused"])
 
-    def test_tools_check_call(self):
-        registry = VECTORS["tools.tool_manifest"]["tools"]
-        for entry in VECTORS["tools.check_call"]:
-            self.assertEqual(tools.check_call(entry["name"], entry["arguments"], registry), entry["problems"])
-
     def test_tools_run_agent(self):
         recovers, stuck = VECTORS["tools.run_agent"]
         ran = []
@@ -227,15 +219,9 @@ class Vectors(unittest.TestCase):
                                entry["cost_per_point"], PLACES)
 
 
-def each(name):
-    """The entries under a name, of which the file holds one or a list."""
-    found = VECTORS[name]
-    return found if isinstance(found, list) else [found]
-
-
 def embed_known(known, same_meaning, text):
     """The file's dense_note: counts of the KNOWN words after SAME_MEANING, at length one."""
-    found = [same_meaning.get(token, token) for token in retrieval.tokens(text)]
-    counts = [found.count(word) for word in known]
+    said = [same_meaning.get(token, token) for token in retrieval.tokens(text)]
+    counts = [said.count(word) for word in known]
     length = sqrt(sum(count * count for count in counts))
     return [count / length for count in counts] if length else counts
