@@ -17,7 +17,7 @@ from base.command import NotComparable
 from base.stats import mcnemar
 from compaction.fixtures.form import CLASSES
 from compaction.fixtures.items import RETAINED, UNKNOWN
-from compaction.rows import decisions, missing, verdicts
+from compaction.rows import decisions, missing, open_questions, verdicts
 
 HARM = {"contradicted": 0, "absent": 1, "opaque": 2, "unjudged": 2, "supported": 3, "verbatim": 3}
 
@@ -30,8 +30,7 @@ def incomparable(candidate, incumbent):
         if candidate[field] != incumbent[field]:
             return f"{field} differ; {remedy}"
     if len({side["keep_share"] for side in sides} - {None}) > 1:
-        return ("the compactors were handed different shares of the budget (keep_share); run both with the same "
-                "--keep-share")
+        return "the compactors were handed different shares of the budget (keep_share); give both the same --keep-share"
     new, old = ({item["conversation_id"] for item in side["items"] if item["verdicts"]} for side in sides)
     if new != old:
         return (f"only one side has decisions on {', '.join(sorted(new ^ old))}; give both sides contexts of the same "
@@ -52,8 +51,8 @@ def compare(candidate, incumbent):
     """
     if reason := incomparable(candidate, incumbent):
         raise NotComparable(f"not comparable: {reason}")
-    rows = compare_rows(candidate["rows"], incumbent["rows"], shared_unknown(candidate["items"], incumbent["items"]))
-    pairs = paired(candidate["items"], incumbent["items"])
+    new, old = candidate["items"], incumbent["items"]
+    rows, pairs = compare_rows(candidate["rows"], incumbent["rows"], shared_unknown(new, old)), paired(new, old)
     for row in rows:
         if row["row"] in CLASSES:
             row |= discordant([pair for pair in pairs if pair["class"] == row["row"]])
@@ -61,10 +60,9 @@ def compare(candidate, incumbent):
     decision = "blocked" if failed else decide(rows)
     if decision == "safe" and (candidate["uncovered"] or incumbent["uncovered"]):
         decision = "not decided"
-    return {"decision": decision, "failed": failed, "rows": rows, "changed": changed(pairs),
-            "unpaired": {side: len(verdicts(result["items"])) - len(pairs)
-                         for side, result in (("candidate", candidate), ("incumbent", incumbent))},
-            "missing_verdicts": missing(candidate["items"] + incumbent["items"])}
+    alone = {"candidate": len(verdicts(new)) - len(pairs), "incumbent": len(verdicts(old)) - len(pairs)}
+    return {"decision": decision, "failed": failed, "rows": rows, "changed": changed(pairs), "unpaired": alone,
+            "missing_verdicts": missing(new + old)}
 
 
 def compare_rows(candidate, incumbent, shared=None):
@@ -102,11 +100,8 @@ def decide(rows):
 
 def shared_unknown(new, old):
     """How many unjudged decisions ask the very same question on both sides, by class and in all ("contradictions")."""
-    return {name: (waiting(new, name) & waiting(old, name)).total() for name in (*CLASSES, "contradictions")}
-
-
-def waiting(items, name):
-    return Counter(key for verdict, key in decisions(items, name) if verdict == "unjudged")
+    return {name: (Counter(open_questions(new, name)) & Counter(open_questions(old, name))).total()
+            for name in (*CLASSES, "contradictions")}
 
 
 def paired(new, old):

@@ -89,11 +89,11 @@ def grow(fixture, compactor, budget, count, keep_share=KEEP_SHARE):
 
 def check_messages(messages, place):
     """InputError for what is no list of at least one chat message."""
-    problem = None if isinstance(messages, list) and messages else f"{place}: no list of messages"
-    for number, message in enumerate([] if problem else messages, 1):
-        problem = problem or message_problem(message, f"{place}: message {number}")
-    if problem:
-        raise InputError(f"{problem}; give a list of messages with role and content")
+    if not isinstance(messages, list) or not messages:
+        raise InputError(f"{place}: no list of messages; give at least one")
+    for number, message in enumerate(messages, 1):
+        if problem := message_problem(message, f"{place}: message {number}"):
+            raise InputError(f"{problem}; correct it")
 
 
 def counted(messages, count, place):

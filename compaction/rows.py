@@ -106,10 +106,8 @@ def build_rows(items, contexts, limit, gates=GATES):
 
 def decisions(items, name="contradictions"):
     """[(verdict, key, or None where no judge was needed), ...] of the row of that name; contradictions are of all."""
-    return [(verdict, item["keys"].get(number))
-            for item in items
-            if name in (item["class"], "contradictions")
-            for number, verdict in item["verdicts"].items()]
+    of_row = [item for item in items if name in (item["class"], "contradictions")]
+    return [(verdict, item["keys"].get(number)) for item in of_row for number, verdict in item["verdicts"].items()]
 
 
 def verdicts(items):
@@ -117,8 +115,9 @@ def verdicts(items):
     return [verdict for verdict, _ in decisions(items)]
 
 
-def count(counts, kinds):
-    return sum(counts[kind] for kind in kinds)
+def open_questions(items, name="contradictions"):
+    """The keys of the questions that wait for a judge, one for each unjudged decision of a row."""
+    return [key for verdict, key in decisions(items, name) if verdict == "unjudged"]
 
 
 def verdict_row(name, counts, gate=None, judged=0):
@@ -126,11 +125,11 @@ def verdict_row(name, counts, gate=None, judged=0):
 
     verdict_row("reference", Counter(verbatim=58, absent=2, unjudged=1)) -> value 58 of 61, worst 58/61, best 59/61
     """
-    of, unknown = counts.total(), count(counts, UNKNOWN)
+    of, unknown = counts.total(), sum(counts[verdict] for verdict in UNKNOWN)
     if name == "contradictions":  # every unknown decision could be one more
         value = counts["contradicted"]
         return new_row(name, value, of, unknown, judged, (value + unknown, value) if of else (None, None), gate)
-    value = count(counts, RETAINED)
+    value = sum(counts[verdict] for verdict in RETAINED)
     ends = (value / of, (value + unknown) / of) if of else (None, None)
     interval = [wilson(value, of)[0], wilson(value + unknown, of)[1]] if of else None
     return new_row(name, value, of, unknown, judged, ends, gate, wilson=interval)
@@ -174,8 +173,8 @@ def compliant(rows):
 def difficulty(tag, items):
     """How the items of one difficulty fared; no gate, since a set has few of each."""
     counts = Counter(verdicts([item for item in items if tag in item["tags"]]))
-    return {"tag": tag, "kept": count(counts, RETAINED), "decisions": counts.total(),
-            "unknown": count(counts, UNKNOWN), "contradicted": counts["contradicted"]}
+    return {"tag": tag, "kept": sum(counts[verdict] for verdict in RETAINED), "decisions": counts.total(),
+            "unknown": sum(counts[verdict] for verdict in UNKNOWN), "contradicted": counts["contradicted"]}
 
 
 def lost_at(item):
@@ -186,5 +185,4 @@ def lost_at(item):
 
 def missing(items):
     """Verdicts that are not there: distinct questions for a judge, and decisions in contexts that cannot be read."""
-    return {"unjudged": len({key for verdict, key in decisions(items) if verdict == "unjudged"}),
-            "opaque": verdicts(items).count("opaque")}
+    return {"unjudged": len(set(open_questions(items))), "opaque": verdicts(items).count("opaque")}

@@ -9,8 +9,7 @@ from compaction.fixtures.items import UNKNOWN
 from compaction.rows import lost_at, verdicts
 
 WIDTH = 100
-COMPLIANT = {True: "compliant: every gate is met", False: "not compliant: a gate is missed",
-             None: "compliance not decided"}  # fmt: skip
+MET = {True: "compliant: every gate is met", False: "not compliant: a gate is missed", None: "compliance not decided"}
 
 
 def render(report):
@@ -39,8 +38,7 @@ def decision(report):
     """The answers to the two questions in one line; what is mostly unknown says so first."""
     new, compared, told = report["candidate"], report.get("comparison"), []
     decided = verdicts(new["items"])
-    unknown = sum(verdict in UNKNOWN for verdict in decided)
-    if 2 * unknown > len(decided):
+    if 2 * (unknown := sum(verdict in UNKNOWN for verdict in decided)) > len(decided):
         told.append(f"mostly unknown: {unknown} of {len(decided)} decisions are unjudged or opaque")
     if compared:
         worse = ["failed compactions"] * compared["failed"]
@@ -48,7 +46,7 @@ def decision(report):
         told.append({"safe": "safe: no gated row got worse", "not decided": "not decided",
                      "blocked": f"blocked: worse in {', '.join(worse)}"}[compared["decision"]])
     failed = len(new["failed"])
-    told.append(f"not compliant: {failed} compactions failed" if failed else COMPLIANT[new["compliant"]])
+    told.append(f"not compliant: {failed} compactions failed" if failed else MET[new["compliant"]])
     return "; ".join(told)
 
 
@@ -111,15 +109,12 @@ def share(row):
     """22.8%, or 22.8-23.9% where unknown decisions make it a range; nothing where a row is no share."""
     if row["row"] not in CLASSES or row["best"] is None:
         return ""
-    return percents(row["worst"], row["best"]) if row["worst"] != row["best"] else f"{100 * row['best']:.1f}%"
-
-
-def percents(low, high):
-    return f"{100 * low:.1f}-{100 * high:.1f}%"
+    worst = f"{100 * row['worst']:.1f}-" if row["worst"] != row["best"] else ""
+    return f"{worst}{100 * row['best']:.1f}%"
 
 
 def interval(row):
-    return percents(*row["wilson"]) if row.get("wilson") else ""
+    return "{:.1f}-{:.1f}%".format(*(100 * end for end in row["wilson"])) if row.get("wilson") else ""
 
 
 def gate(row):

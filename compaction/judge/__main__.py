@@ -14,80 +14,78 @@ A reply that could not be read counts as "unjudged" everywhere. Exit status: 0 m
 
 import json
 import sys
+from collections import Counter
 from pathlib import Path
 
 from base.command import InputError, dump, make_parser, progress, read_json, run_command, sha256
-from base.lines import append_line, read_lines
-from base.shapes import misfit
+from base.lines import append_line
+from base.shapes import is_said, misfit
 from base.shown import columns, one_line
 from compaction.fixtures.items import JUDGED
 from compaction.judge.asking import find_judge, kappa_text
+from compaction.judge.model import kept_lines
 from modelkit.scoring import kappa
 
 LABELS = Path(__file__).parent / "labels.json"
 PLANTED = ("specific", "vague")
 REPEATS = 10
-ITEM = {**dict.fromkeys(("id", "probe", "expect", "context"), lambda text: isinstance(text, str) and text.strip()),
-        "label": lambda label: label in JUDGED, "planted?": lambda kind: kind in PLANTED}
-SET = {"labelled_by": str, "items": lambda items: isinstance(items, list) and items != []}
+ITEM = {**dict.fromkeys(("id", "probe", "expect", "context"), is_said), "label": lambda label: label in JUDGED,
+        "planted?": lambda kind: kind in PLANTED}
+LABELLED = {"labelled_by": str, "items": [ITEM]}
 KEPT = {"run": str, "question": [(str, int)], "verdict": lambda verdict: verdict in (*JUDGED, "unjudged")}
 
 
 def read_labels(path):
     """The labelled items of a file, or InputError for the first thing wrong with them."""
     labels = read_json(path)
-    problem = misfit(labels, SET, "it") or misfit(labels["items"], [ITEM], "items")
+    problem = misfit(labels, LABELLED, "it")
+    ids = Counter() if problem else Counter(item["id"] for item in labels["items"])
+    if not problem and set(ids.values()) != {1}:
+        problem = f"the id {max(ids, key=ids.get)!r} stands twice" if ids else "it has no items"
     if problem:
         raise InputError(f"{path}: is no set of labels: {problem}; a label is {', '.join(JUDGED)}")
-    ids = [item["id"] for item in labels["items"]]
-    if len(set(ids)) < len(ids):
-        raise InputError(f"{path}: the id {next(id_ for id_ in ids if ids.count(id_) > 1)!r} stands twice; rename one")
     return labels
 
 
 def questions(items, repeats):
-    """{(part, id, number): question} of a card in order; number 0 of "repeat" is what counts."""
-    texts = {("repeat", item["id"], number): (item, item["context"]) for item in items for number in range(repeats)}
-    for item, other in pairs(items):
-        for number, both in enumerate(((item, other), (other, item))):
-            texts["order", item["id"], number] = item, "\n\n".join(one["context"] for one in both)
-    return {key: {"probe": item["probe"], "expect": item["expect"], "context": context}
-            for key, (item, context) in texts.items()}
+    """{("repeat", id): the item's question so many times, ("order", id): its context and another in either order}.
 
-
-def pairs(items):
-    """Each item with the next one that asks something else: two contexts that make one record in either order."""
+    The other one is that of the next item that asks something else: two contexts that make one record.
+    """
+    groups = {}
     for place, item in enumerate(items):
+        question = {field: item[field] for field in ("probe", "expect", "context")}
+        groups["repeat", item["id"]] = [question] * repeats
         others = [other for other in [*items[place + 1 :], *items[:place]] if other["probe"] != item["probe"]]
-        if others:
-            yield item, others[0]
+        for other in others[:1]:
+            both = item["context"], other["context"]
+            groups["order", item["id"]] = [question | {"context": "\n\n".join(texts)} for texts in (both, both[::-1])]
+    return groups
 
 
-def ask_all(judge, items, repeats, known=(), keep=lambda key, verdict: None):
-    """{(part, id, number): verdict or "unjudged"} of every question; what is `known` is not asked again."""
-    verdicts = dict(known)
-    asked = questions(items, repeats)
-    for key in progress(asked, desc="judge", unit="question"):
-        if key not in verdicts:
-            reply = judge(asked[key])
-            verdict = reply.get("verdict") if isinstance(reply, dict) else None
-            verdicts[key] = verdict if verdict in JUDGED else "unjudged"
-            keep(key, verdicts[key])
+def ask_all(judge, groups, known=(), keep=lambda key, verdict: None):
+    """{key of a group: [verdict or "unjudged", ...]}; what is `known`, by (*key, number), is not asked again."""
+    asked = {(*key, number): question for key, group in groups.items() for number, question in enumerate(group)}
+    known, verdicts = dict(known), {key: [] for key in groups}
+    for key, question in progress(asked.items(), desc="judge", unit="question"):
+        if key not in known:
+            known[key] = judge(question)["verdict"] or "unjudged"
+            keep(key, known[key])
+        verdicts[key[:2]].append(known[key])
     return verdicts
 
 
-def make_card(identity, labels, verdicts, repeats):
-    """The card from all verdicts."""
-    items = labels["items"]
-    first = {item["id"]: verdicts["repeat", item["id"], 0] for item in items}
-    both = [(item["label"], first[item["id"]], item.get("planted")) for item in items]
-    read = [item for item in both if item[1] != "unjudged"]
+def make_card(identity, labels, verdicts):
+    """The card from all verdicts; the first of an item's own is what counts."""
+    items, groups = labels["items"], {part: [] for part in ("repeat", "order")}
+    for (part, _), group in verdicts.items():
+        groups[part].append(group)
+    given = [(item["label"], group[0], item.get("planted")) for item, group in zip(items, groups["repeat"])]
+    read = [entry for entry in given if entry[1] != "unjudged"]
     try:
         kappa_or_none = kappa([verdict for _, verdict, _ in read], [label for label, _, _ in read])
     except ValueError:  # undefined: no verdicts, or one label throughout
         kappa_or_none = None
-    repeated = [[verdicts["repeat", item["id"], n] for n in range(repeats)] for item in items]
-    orders = [[verdicts["order", item["id"], n] for n in range(2)] for item, _ in pairs(items)]
     planted = {kind: [verdict for _, verdict, planted in read if planted == kind] for kind in PLANTED}
     return {
         "judge": identity,
@@ -95,10 +93,10 @@ def make_card(identity, labels, verdicts, repeats):
         "agreement": {"right": sum(label == verdict for label, verdict, _ in read), "judged": len(read),
                       "unjudged": len(items) - len(read)},
         "kappa": kappa_or_none,
-        "confusion": {label: {verdict: sum(item[:2] == (label, verdict) for item in both) for verdict in JUDGED}
+        "confusion": {label: {verdict: sum(entry[:2] == (label, verdict) for entry in given) for verdict in JUDGED}
                       for label in JUDGED},
-        "repeats": {"times": repeats, "items": len(items), **flips(repeated)},
-        "order": {"pairs": len(orders), **flips(orders)},
+        "repeats": {"times": len(groups["repeat"][0]), "items": len(items), **flips(groups["repeat"])},
+        "order": {"pairs": len(groups["order"]), **flips(groups["order"])},
         "planted": {kind: {"judged": len(judged), "accepted": judged.count("supported")}
                     for kind, judged in planted.items()}}
 
@@ -109,23 +107,19 @@ def flips(groups):
     flips([["absent", "absent"], ["absent", "supported"], ["absent", "unjudged"]]) -> {"compared": 2, "flipped": 1}
     """
     read = [[verdict for verdict in group if verdict != "unjudged"] for group in groups]
-    compared = [group for group in read if len(group) > 1]
-    return {"compared": len(compared), "flipped": sum(len(set(group)) > 1 for group in compared)}
+    return {"compared": sum(len(group) > 1 for group in read), "flipped": sum(len(set(group)) > 1 for group in read)}
 
 
 def kept_answers(path, run):
     """(verdicts recorded by the same run, a function that adds one) for a file of answers; other runs' are refused."""
-    known = {}
-    for number, line in read_lines(path) if path.exists() else ():
-        if problem := misfit(line, KEPT, "it"):
-            raise InputError(f"{path}: line {number}: {problem}, so no kept answer; name another file")
-        if line["run"] != run:
-            raise InputError(f"{path}: holds answers of another judge, prompt or set of labels; name another file")
-        known[tuple(line["question"])] = line["verdict"]
-    return known, lambda key, verdict: append_line(path, {"run": run, "question": list(key), "verdict": verdict})
+    lines = kept_lines(path, KEPT, "kept answer")
+    if any(line["run"] != run for line in lines):
+        raise InputError(f"{path}: holds answers of another judge, prompt or set of labels; name another file")
+    return ({tuple(line["question"]): line["verdict"] for line in lines},
+            lambda key, verdict: append_line(path, {"run": run, "question": list(key), "verdict": verdict}))
 
 
-def table(card):
+def card_text(card):
     """The card for a person."""
     right, planted = card["agreement"], card["planted"]
     rows = [["label \\ verdict", *JUDGED], *([label, *row.values()] for label, row in card["confusion"].items())]
@@ -147,16 +141,15 @@ def main(argv=None):
     parser.add_argument("--labels", type=Path, default=LABELS, metavar="FILE", help="labelled items (default: shipped)")
     parser.add_argument("--repeats", type=int, default=REPEATS, metavar="N",
                         help="times that each item is asked (default %(default)s)")
-    parser.add_argument("--keep", type=Path, metavar="FILE",
-                        help="keep each answer as it comes; go on where it stopped")
+    parser.add_argument("--keep", type=Path, metavar="FILE", help="keep each answer as it comes; go on from it")
     parser.add_argument("--tokenizer", type=Path, metavar="MANIFEST", help="count for the model of another manifest")
     args = parser.parse_args(argv)
     if args.repeats < 1:
         raise InputError(f"--repeats is {args.repeats}; ask each item at least once")
     labels, judge = read_labels(args.labels), find_judge(args.judge, args.tokenizer)
     kept = kept_answers(args.keep, sha256(dump([judge.identity, labels]))) if args.keep else ()
-    card = make_card(judge.identity, labels, ask_all(judge, labels["items"], args.repeats, *kept), args.repeats)
-    print(table(card), file=sys.stderr)
+    card = make_card(judge.identity, labels, ask_all(judge, questions(labels["items"], args.repeats), *kept))
+    print(card_text(card), file=sys.stderr)
     sys.stdout.write(dump(card))
     return 0 if card["agreement"]["judged"] else 3
 

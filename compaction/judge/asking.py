@@ -18,12 +18,12 @@ from pathlib import Path
 
 from answers.reply import THINKING
 from base.command import InputError, read_json, sha256
-from base.lines import append_line, read_lines
+from base.lines import append_line
 from base.own_code import call_own, code_hash, load_function
 from base.shapes import NONE, Only, misfit
 from base.shown import one_line, written_out
 from compaction.fixtures.items import JUDGED, question_key
-from compaction.judge.model import NoAnswer, answer_text, pinned_model
+from compaction.judge.model import NoAnswer, answer_text, kept_lines, pinned_model
 from modelkit.braces import with_places
 from modelkit.prompts import build_prompt, fence
 from modelkit.replies import ask_for_object, parse_reply, validate
@@ -67,16 +67,23 @@ def make_judge(ask, identity):
     """A judge from `ask` (prompt -> text). Three attempts at most; a reply that stays unreadable is no verdict."""
 
     def judge(question):
-        none = {"verdict": None, "answer": None}
         try:
             reply, history = ask_for_object(lambda prompt: own_verdict(ask(prompt), question["context"]),
                                             judge_prompt(question)[0], problems_of, ATTEMPTS)
         except NoAnswer as error:
-            return {**none, "problems": [str(error)]}
-        return {**(reply or none), "problems": [problem for attempt in history for problem in attempt["problems"]]}
+            reply, history = None, [{"problems": [str(error)]}]
+        return as_reply({**(reply or {}), "problems": sum((attempt["problems"] for attempt in history), [])})
 
     judge.identity = identity
     return judge
+
+
+def as_reply(reply):
+    """What somebody said as a judge's reply, its verdict None where it is none."""
+    reply = reply if isinstance(reply, dict) else {}
+    verdict = reply.get("verdict")
+    return {"verdict": verdict if verdict in JUDGED else None, "answer": reply.get("answer"),
+            "problems": reply.get("problems", [])}
 
 
 def problems_of(reply):
@@ -105,11 +112,12 @@ def own_verdict(reply, context):
     for part, value in given:
         if value in quoted or repeats_form(value):
             rest = rest.replace(part, " ", 1)
-    own = [(part, value["verdict"]) for part, value in given if not problems_of(value) and value not in quoted]
-    verdicts = {verdict for _, verdict in own} | {said[1].lower() for said in SAID.finditer(rest)}
+    valid = [(part, value) for part, value in given if not problems_of(value)]
+    own = {part: value["verdict"] for part, value in valid if value not in quoted}
+    verdicts = {*own.values(), *(said[1].lower() for said in SAID.finditer(rest))}
     if own and len(verdicts) > 1:
         return json.dumps({"answer": "-", "verdict": " and ".join(sorted(verdicts))})
-    return own[-1][0] if own else "" if any(not problems_of(value) for _, value in given) else reply
+    return list(own)[-1] if own else "" if valid else reply
 
 
 def without_thinking(reply):
@@ -131,7 +139,7 @@ def objects(text):
 def recorded_judge(name=None, path=None, card_path=None, manifest=None):
     """The judge that a command's options name: one to ask, recorded verdicts, or both; None where they name none.
 
-    It has an identity, a `card` (or "unmeasured") and `about()`, what a report says of it.
+    It has an `identity`, a `card` (or "unmeasured") and `about()`, what a report says of it.
     """
     if not (name or path):
         if card_path:
@@ -140,7 +148,7 @@ def recorded_judge(name=None, path=None, card_path=None, manifest=None):
     if name == "human" and not path:
         raise InputError("--judge human: give --verdicts FILE too, where what the person says is kept")
     ask = find_judge(name, manifest) if name else None
-    lines = read_verdicts(path) if path and Path(path).exists() else []
+    lines = kept_lines(path, LINE, "recorded verdict") if path else []
     if not ask and not lines:
         raise InputError(f"{path}: holds no recorded verdict; name a --judge to record some")
     identity = ask.identity if ask else lines[0]["judge"]
@@ -151,11 +159,7 @@ def recorded_judge(name=None, path=None, card_path=None, manifest=None):
     def judge(question):
         key = question_key(question)
         if ask and (key not in known or known[key]["verdict"] is None):
-            reply = ask(question)
-            reply = reply if isinstance(reply, dict) else {}
-            verdict = reply.get("verdict")
-            known[key] = {"key": key, "judge": identity, "verdict": verdict if verdict in JUDGED else None,
-                          "answer": reply.get("answer"), "problems": reply.get("problems", [])}
+            known[key] = {"key": key, "judge": identity, **ask(question)}
             if path:
                 append_line(path, known[key])
         return known.get(key)
@@ -177,7 +181,7 @@ def find_judge(name, manifest=None):
     function = load_function(name, "human, the file of a model block")
 
     def judge(question):
-        return call_own(function, f"{name}: asked {question['probe']!r}", question)
+        return as_reply(call_own(function, f"{name}: asked {question['probe']!r}", question))
 
     judge.identity = getattr(function, "identity", None) or {"function": name, "sha256": code_hash(function)}
     return judge
@@ -198,21 +202,11 @@ def human_judge():
             if not line:
                 print(file=sys.stderr)
                 raise InputError("standard input ended before the last verdict; those so far are kept, run it again")
-            letter = line.strip().lower()[:1]
-            if letter in LETTERS:
-                return {"verdict": LETTERS[letter], "answer": None, "problems": []}
+            if (letter := line.strip().lower()[:1]) in LETTERS:
+                return as_reply({"verdict": LETTERS[letter]})
 
     judge.identity = {"human": "asked in the terminal"}
     return judge
-
-
-def read_verdicts(path):
-    """The lines of a file of recorded verdicts, one cut off at its end left out; InputError names the first misfit."""
-    lines = read_lines(path)
-    for number, line in lines:
-        if problem := misfit(line, LINE, "it"):
-            raise InputError(f"{path}: line {number}: {problem}, so no recorded verdict; remove or correct it")
-    return [line for _, line in lines]
 
 
 def read_card(path, identity):

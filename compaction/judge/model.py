@@ -7,7 +7,7 @@ length, holds thinking or nothing is {"seed", "incomplete": kind}, and never an 
 
 from pathlib import Path
 
-from answers.recording import entry_misfit
+from answers.recording import INCOMPLETE, WHOLE
 from answers.reply import incomplete_kind
 from base.command import InputError, dump, sha256
 from base.lines import append_line, read_lines
@@ -15,7 +15,7 @@ from base.shapes import misfit
 
 GREEDY = {"temperature": 0.0}
 STEP = 256  # a server rounds its window up to this
-KEPT = {"request": str, "reply": dict}
+KEPT = {"request": str, "reply": (WHOLE, INCOMPLETE)}
 
 
 class NoAnswer(InputError):
@@ -34,8 +34,7 @@ def pinned_model(path, manifest=None):
     from answer_model import AnswerModel, read_model
 
     block = read_model(path)
-    counter = tokenizer.counter(manifest or tokenizer.MANIFEST)
-    model, seed = AnswerModel(block), block["seeds"][0]
+    model, seed, counter = AnswerModel(block), block["seeds"][0], tokenizer.counter(manifest or tokenizer.MANIFEST)
     identity = {"model": block["ollama_tag"], "digest": block.get("ollama_digest"),
                 "version": model.identity["version"], "options": block["options"] | GREEDY, "seed": seed}
 
@@ -45,8 +44,8 @@ def pinned_model(path, manifest=None):
         body = model.body(messages, tools, num_ctx=window, num_predict=num_predict, seed=seed, options=GREEDY)
         entry = model.ask_whole(body, seed, tokens, f"{path}: a question of {tokens} tokens")
         kind = incomplete_kind(entry)
-        whole = kind is None or kind == "empty_text" and entry["tool_calls"]
-        return entry if whole else {"seed": seed, "incomplete": kind}
+        return {"seed": seed, "incomplete": kind} if kind and not (
+            kind == "empty_text" and entry["tool_calls"]) else entry
 
     return {"ask": ask, "identity": identity}
 
@@ -62,11 +61,7 @@ def answer_text(model, prompt, num_predict):
 
 def kept(ask, identity, path):
     """`ask` with each reply kept in a file of JSON lines as it comes; one that stands there is not asked again."""
-    known = {}
-    for number, line in read_lines(path) if Path(path).exists() else ():
-        if problem := misfit(line, KEPT, "it") or entry_misfit(line["reply"], "its reply"):
-            raise InputError(f"{path}: line {number}: {problem}, so no kept reply; name another file")
-        known[line["request"]] = line["reply"]
+    known = {line["request"]: line["reply"] for line in kept_lines(path, KEPT, "kept reply")}
 
     def asked(messages, tools=(), num_predict=512):
         key = sha256(dump([identity, list(messages), list(tools), num_predict]))
@@ -76,3 +71,12 @@ def kept(ask, identity, path):
         return known[key]
 
     return asked
+
+
+def kept_lines(path, shape, what):
+    """The JSON lines of a file, none where there is no file; InputError names the first that is no `what`."""
+    lines = read_lines(path) if Path(path).exists() else []
+    for number, line in lines:
+        if problem := misfit(line, shape, "it"):
+            raise InputError(f"{path}: line {number}: {problem}, so no {what}; correct it or name another file")
+    return [line for _, line in lines]
