@@ -19,7 +19,7 @@ from pathlib import Path
 import strategies
 from selection.cases import CaseError, ambiguous_facts, load_cases, read_set
 from selection.facts import turn_fact_sent
-from selection.reporting import complaints, failed_cases, remarks, table, tell
+from selection.reporting import complaints, explain, failed_cases, remarks, table, tell
 
 from base.command import dump, file_hash, make_parser, run_command, whole_numbers
 
@@ -131,8 +131,6 @@ def main(argv=None):
     names = [name.strip() for name in arguments.strategies.split(",") if name.strip()]
     options = {"budgets": arguments.budget, "manifest": arguments.tokenizer}
     if arguments.explain is not None:
-        from selection.explain import explain
-
         lines, failed = explain(arguments.cases, arguments.explain, names, grade, **options)
         sys.stdout.writelines(line + "\n" for line in lines)
         return int(failed)

@@ -15,6 +15,7 @@ Needs no tokenizer: `check_requests` and `check_rendered` check what needs one w
 
 import json
 import re
+from functools import cache
 from itertools import count as numbers_from
 from pathlib import Path
 
@@ -23,7 +24,6 @@ from base.shapes import Each, Only, misfit, texts_in
 from base.turns import fact_text, history_problem
 from strategies import NOTES_HEADER, available, per_history, render, turn_messages
 
-FORMAT = 1
 BUDGET = Only({"context_limit": int, "max_new_tokens": int, "margin": int})
 CASE = Only({"id": str, "split": str, "kind": str, "instructions": str, "current": str, "history": object,
              "budget": BUDGET, "required": list, "stale": list})
@@ -70,7 +70,7 @@ def check_set(value, path):
     histories = None
     if isinstance(value, dict):
         refuse(misfit(value, LARGER, "the case set"), path)
-        refuse(value["format"] != FORMAT and f"format {value['format']} is unknown, not {FORMAT}", path)
+        refuse(value["format"] != 1 and f"format {value['format']} is unknown, not 1", path)
         histories, value = value["histories"], value["cases"]
         for name, history in histories.items():
             refuse(history_problem(history, f"histories[{name!r}]"), path)
@@ -179,13 +179,11 @@ def ambiguous_facts(cases):
 
     Such a text stands in two turns, or inside a longer word or number ("4 hours" in "24 hours").
     """
-    return [(case["id"], fact, turns)
-            for case in cases
-            for fact in [*case["required"], *case["stale"]]
-            if isinstance(fact, str)
-            and (len(turns := holders(case["history"], fact)) > 1
-                 or any(inside_word(fact, message["content"])
-                        for turn in turns for message in turn_messages(case["history"][turn])))]
+    plain = [(case, fact, holders(case["history"], fact)) for case in cases
+             for fact in [*case["required"], *case["stale"]] if isinstance(fact, str)]
+    return [(case["id"], fact, turns) for case, fact, turns in plain
+            if len(turns) > 1 or any(inside_word(fact, message["content"])
+                                     for turn in turns for message in turn_messages(case["history"][turn]))]
 
 
 def inside_word(text, content):
@@ -213,24 +211,17 @@ def check_rendered(cases, count, path):
 
     Each message that holds a fact is rendered once; a fact may stand in it as it is or as in a JSON string.
     """
-    known = {}
-
-    def rendering(messages):
-        key = json.dumps(messages)
-        if key not in known:
-            known[key] = count.text(messages)
-        return known[key]
-
+    rendering = cache(lambda messages: count.text(json.loads(messages)))
     for case in cases:
         for text, number, place in fact_places(case):
-            message = turn_messages(case["history"][number])[place]
+            run = turn_messages(case["history"][number])
             try:
-                before, with_it = map(rendering, alone(turn_messages(case["history"][number]), place))
+                before, with_it = (rendering(json.dumps(messages)) for messages in alone(run, place))
             except InputError as error:
                 raise CaseError(f"{path}: case {case['id']!r}: turn {number + 1}: {error}; nothing was run") from None
             forms = (text, json.dumps(text, ensure_ascii=False)[1:-1], json.dumps(text)[1:-1])
             refuse(not any(with_it.count(form) > before.count(form) for form in forms)
-                   and f"{text!r}: the chat template cuts it out of turn {number + 1} ({message['role']})",
+                   and f"{text!r}: the chat template cuts it out of turn {number + 1} ({run[place]['role']})",
                    path, case["id"], "name what the model gets to read, without white space at its ends")
 
 

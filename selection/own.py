@@ -1,10 +1,8 @@
 """Run a selector that is the user's own, and take nothing that it returns on trust.
 
 Whatever such a selector raises, prints or changes is its result for that case and no other's: the error stands in its
-row, what it prints goes to standard error, and the next selector gets the case as it was.
-
-Does not choose cases or grade (selection/run.py, evaluate.py). A selector runs in this process and is trusted as far as
-code on your own machine is: it is checked for mistakes, not fenced in.
+row, what it prints goes to standard error, and the next selector gets the case as it was. It runs in this process and
+is trusted as far as code on your own machine is: it is checked for mistakes, not fenced in.
 """
 
 import sys
@@ -17,8 +15,8 @@ from base.own_code import described
 from base.shapes import NONE, Only, misfit
 from strategies import turn_messages
 
-MESSAGE = {"role": str, "content?": (str, NONE)}
-SELECTION = Only({"messages": [MESSAGE], "turns": [int], "notes": int, "input_tokens": int})
+SELECTION = Only({"messages": [{"role": str, "content?": (str, NONE)}], "turns": [int],
+                  "notes": lambda notes: misfit(notes, int) is None and notes >= 0, "input_tokens": int})
 
 
 def run_own(select, case, count, snapshots):
@@ -31,7 +29,7 @@ def run_own(select, case, count, snapshots):
         snapshots[id(history)] = deepcopy(history)
     fields = {field: value for field, value in case.items() if field not in ("history", "required", "stale")}
     asked = {**deepcopy(fields), "history": history}  # not the facts: a rule could send the answers themselves
-    selected, problem = None, None
+    selected = None
     try:
         with redirect_stdout(sys.stderr):
             selected = select(asked, count)
@@ -58,20 +56,10 @@ def raised(error):
 def wrong_selection(case, selected, count):
     """What is wrong with a selector's return value, or None."""
     if problem := misfit(selected, SELECTION):
-        return f"returned what has not the fields {', '.join(SELECTION)}: {problem}"
-    turns = selected["turns"]
-    if not all(0 <= turn < len(case["history"]) for turn in turns):
-        return f"returned turns {turns!a:.60}, which are not all turns of the history (counted from 0)"
-    if turns != sorted(set(turns)):
-        return f"returned turns {turns!a:.60}, not each once in ascending order"
-    if selected["notes"] < 0:
-        return f"returned {selected['notes']} notes"
-    return wrong_messages(case, selected, count)
-
-
-def wrong_messages(case, selected, count):
-    """What is wrong with the messages that a selector returned or with their cost, or None."""
-    messages = selected["messages"]
+        return f"returned no {', '.join(SELECTION)} as it should: {problem}"
+    messages, turns = selected["messages"], selected["turns"]
+    if turns != sorted({*turns} & {*range(len(case["history"]))}):
+        return f"returned turns {turns!a:.60}, not turns of the history (from 0), each once in ascending order"
     for number, message in enumerate(messages, 1):
         content = message.get("content")
         if content is None and message["role"] != "assistant":
@@ -81,10 +69,8 @@ def wrong_messages(case, selected, count):
             return f"returned message {number} with the model's control token {token}"
     if not messages or messages[-1]["role"] != "user" or case["current"] not in messages[-1]["content"]:
         return "returned messages that do not end with the user's question"
-    needed = count(messages)
-    if needed != selected["input_tokens"]:
-        return f"says that the request costs {selected['input_tokens']} tokens, but it costs {needed}"
-    return None
+    needed, said = count(messages), selected["input_tokens"]
+    return None if needed == said else f"says that the request costs {said} tokens, but it costs {needed}"
 
 
 def unwritten(case, messages, count):

@@ -1,4 +1,4 @@
-"""Show a report of evaluate.py to a person: the summary by budget, what failed, and what to know of a case set.
+"""Show what evaluate.py found to a person: the summary by budget, what failed, a case set's traps, a case turn by turn.
 
 stale alone   cases whose request holds a stale fact and lacks a required one: the model reads what was replaced and
               not what replaced it. Where both stand, the later one reads last.
@@ -9,20 +9,26 @@ import sys
 
 from base.result_files import levels, stale_alone
 from base.shown import columns, one_line
-from selection.cases import ambiguous_facts
+from base.turns import fact_text
+from selection.cases import ambiguous_facts, check_rendered, check_requests, load_cases, refuse
+from selection.facts import notes_sent
+from selection.run import run_one, selector_table, with_input
+from strategies import available, render, turn_costs, turn_messages, turn_text, words
+from tokenizer import counter
+from tokens.manifest import MANIFEST
 
 SHOWN = 20  # lines of a kind in a terminal
+TEXT = 72  # characters of a text that --explain shows
 WORD_RULES = ("relevant", "notes", "hybrid")  # know a-z, 0-9 and English cues only, as published
 HEADINGS = ("strategy", "split", "facts", "recall", "complete", "stale", "stale alone", "over", "mean tokens", "")
 
 
 def tell(lines, limit=SHOWN):
     """Lines on standard error, those after `limit` as a number."""
-    lines = list(lines)
-    for line in lines[:limit]:
-        print(one_line(line), file=sys.stderr)
-    if len(lines[:limit]) < len(lines):
-        print(f"and {len(lines) - limit} more, all in the report", file=sys.stderr)
+    lines = list(map(one_line, lines))
+    if limit and len(lines) > limit:
+        lines[limit:] = [f"and {len(lines) - limit} more, all in the report"]
+    sys.stderr.writelines(line + "\n" for line in lines)
 
 
 def table(report):
@@ -30,16 +36,15 @@ def table(report):
     for budget, level in levels(report).items():
         if budget is not None:
             yield f"input budget {budget}"
-        rows = [[name, split, *cells(figures, [row for row in level["cases"][name] if row["split"] == split])]
+        rows = [[name, split, *summary_cells(figures, [row for row in level["cases"][name] if row["split"] == split])]
                 for name, by_split in level["summary"].items()
                 for split, figures in by_split.items()]
-        lines = [HEADINGS, *rows]
-        if len({row[1] for row in rows}) == 1:
-            lines = [[line[0], *line[2:]] for line in lines]
-        yield from columns(lines)
+        one_split = len({split for _, split, *_ in rows}) == 1
+        yield from columns([[name, *cells] if one_split else [name, split, *cells]
+                            for name, split, *cells in [HEADINGS, *rows]])
 
 
-def cells(figures, rows):
+def summary_cells(figures, rows):
     """What the table says of one strategy and split."""
     failed = f"{figures['errors']} failed" if "errors" in figures else ""
     if not figures["cases"]:
@@ -100,3 +105,76 @@ def remarks(cases, names):
     if unread and (blind := [name for name in WORD_RULES if name in names]):
         yield (f"{len(unread)} of {len(cases)} questions have no word that {', '.join(blind)} can read (a-z, 0-9, "
                "English cues); bm25, near and near-messages read other scripts")
+
+
+def explain(path, case_id, names, grade, budgets=None, manifest=None):
+    """(lines about one case of a set for each budget and each strategy of `names`, whether one failed or went over).
+
+    grade(case, selection) gives a row, as in run_cases. Turns are counted from 1.
+    """
+    cases = [case for case in load_cases(path) if case["id"] == case_id]
+    refuse(not cases and "no such case in the set", path, case_id, "name one by its id")
+    selectors, count = selector_table(names), counter(manifest or MANIFEST)
+    check_rendered(cases, count, path)
+    lines, failed = [], False
+    for budget in budgets or (None,):
+        case = with_input(cases[0], budget)
+        check_requests([case], count, path)
+        history, alone = case["history"], count(render(case, []))
+        costs = [count(render(case, [number])) - alone if cost is None else cost
+                 for number, cost in enumerate(turn_costs(case, count, range(len(history))))]
+        lines += [f"case {one_line(case['id'])} ({case['split']}, {one_line(case['kind'])})",
+                  f"question: {one_line(case['current'], TEXT)}",
+                  f"input budget {available(case)} tokens; instructions and question alone {alone}",
+                  *(f"  turn {number}  {cost:6} tokens  {one_line(turn_text(turn), TEXT)}"
+                    for number, (turn, cost) in enumerate(zip(history, costs), 1))]
+        for name, select in selectors.items():
+            selected, problem = run_one(name, select, case, count, {})
+            if problem is None:
+                row = grade(case, selected)
+                lines += ["", *about_choice(name, case, selected, row, costs)]
+            else:
+                lines += ["", f"{name}: failed: {one_line(problem)}"]
+            failed = failed or problem is not None or not row["within_budget"]
+    return lines, failed
+
+
+def about_choice(name, case, selected, row, costs):
+    """What one strategy chose: every turn with the reason, every note, the facts found, missing and stale."""
+    yield f"{name}: {selected['input_tokens']} tokens, {selected['notes']} notes"
+    for number, cost in enumerate(costs):
+        taken = number in selected["turns"]
+        why = taken_part(case["history"][number], selected) if taken else why_not(name, number, case, selected, cost)
+        yield f"  turn {number + 1}  {'+' if taken else '-'} {why}"
+    if selected["notes"]:
+        notes = [note for _, note in notes_sent(case, selected)]
+        if len(notes) != selected["notes"]:  # another rule's: all that stands before the question
+            notes = selected["messages"][-1]["content"].removesuffix(case["current"]).splitlines()
+        yield from (f"  note    {one_line(note)}" for note in notes)
+    yield f"  found {row['required_found']} of {row['required_total']}"
+    for label, facts in (("missing", row["missing"]), ("stale", row["stale_included"])):
+        yield from (f"  {label}: {one_line(fact_text(fact))}" for fact in facts)
+
+
+def taken_part(turn, selected):
+    """Which messages of a chosen turn are sent: a rule may choose single ones, and show a session's date elsewhere."""
+    sent = [message.get("content") or "" for message in selected["messages"][:-1]]
+    roles = [message["role"] for message in turn_messages(turn)
+             if message in selected["messages"] or message["content"] and any(
+                 message["content"].removeprefix(f"[{turn.get('date')}] ") in content for content in sent)]
+    return "taken" if len(roles) == len(turn_messages(turn)) else f"taken in part: {', '.join(roles)}"
+
+
+def why_not(name, number, case, selected, cost):
+    """Why a turn was left out, as far as the rule's own terms tell."""
+    if name in ("recent", "notes"):
+        newer = [turn for turn in range(number + 1, len(case["history"])) if turn not in selected["turns"]]
+        return f"not reached: turn {newer[-1] + 1} did not fit and ended the walk" if newer else (
+            f"does not fit: costs {cost}")
+    left = available(case) - selected["input_tokens"]
+    too_much = f"costs {cost} where {left} are left" if cost > left else ""
+    if name in ("relevant", "hybrid"):
+        shared = sorted(words(case["current"]) & words(turn_text(case["history"][number])))
+        return f"shares {', '.join(shared)}, but {too_much or 'was not taken'}" if shared else (
+            "shares no word with the question")
+    return too_much or "scored too low or nothing"

@@ -16,8 +16,7 @@ from operator import mul
 
 from modelkit.retrieval import Bm25Index, embed, shared_score, words_and_pairs
 from selection.fills import fill_messages, text_and_date, units
-from selection.near import NearIndex
-from selection.near_messages import MessageIndex
+from selection.near import MessageIndex, NearIndex
 from strategies import by_shared_words, fill, per_history, turn_text
 
 SHORTLIST = 20  # turns that `rerank` looks at
@@ -42,12 +41,12 @@ def rerank(case):
 
 
 def near(case):
-    """near.py: BM25 of the best passage, the words around it counted too: {number: score}."""
+    """NearIndex: BM25 of the best passage, the words around it counted too: {number: score}."""
     return grown_index(NearIndex, _made(case["history"], str)).scores(case["current"])
 
 
 def near_messages(case):
-    """near_messages.py: {number of a unit of fills.units: score}."""
+    """MessageIndex: {number of a unit of fills.units: score}."""
     return grown_index(MessageIndex, _messages(case["history"])).scores(case["current"])
 
 

@@ -4,16 +4,17 @@ A result is {budget or None: {selector: [row, ...]}}, rows in the order of the c
 A selector that raises, returns something else, changes its case or miscounts gets a row with an `error` in place of
 figures: counted apart, never scored as a miss.
 
-Does not read cases (selection/cases.py), check what a user's own selector returns (selection/own.py) or say what a row
-means: a function `grade` is passed in.
+What a row means, a function `grade` says, which is passed in.
 """
 
 import gc
 import os
 import random
 import signal
+from collections import Counter
 from contextlib import contextmanager
 from functools import partial
+from itertools import chain, product
 from multiprocessing import active_children, get_context, parent_process
 from pathlib import Path
 from threading import Thread
@@ -22,7 +23,7 @@ from base.command import InputError, file_hash, progress
 from base.own_code import code_hash, is_own, load_function
 from selection.cases import check_rendered, check_requests
 from selection.own import run_own, unwritten
-from strategies import STRATEGIES
+from strategies import STRATEGIES, available
 from tokenizer import CountError, counter
 from tokens.manifest import MANIFEST
 
@@ -35,10 +36,11 @@ PATIENCE = "5s"  # for a cluster's scheduler to answer
 
 def selector_table(names):
     """Name -> function for names of STRATEGIES, of this room's SELECTORS, and FILE.py:NAME; InputError otherwise."""
-    twice = [name for number, name in enumerate(names) if name in names[:number]]
-    if twice or not names:
-        nothing = "names no strategy; a run over nothing shows nothing"
-        raise InputError(f"--strategies: {f'{twice[0]} stands twice; name it once' if twice else nothing}")
+    if not names:
+        raise InputError("--strategies: names no strategy; a run over nothing shows nothing")
+    for name, times in Counter(names).items():
+        if times > 1:
+            raise InputError(f"--strategies: {name} stands twice; name it once")
     return {name: find_selector(name) for name in names}
 
 
@@ -57,13 +59,12 @@ def selector_hashes(names):
     """{file: SHA-256} of selectors' code outside of strategies.py: their own file, or all of this room and modelkit."""
     files = {}
     for name in names:
-        place = name.rpartition(":")[0]
         if is_own(name):
-            function = load_function(name)
+            place, function = name.rpartition(":")[0], load_function(name)
             files[Path(place).as_posix()] = file_hash(place) if place.endswith(".py") else code_hash(function)
         elif name not in STRATEGIES:
-            for path in sorted([*(ROOT / "modelkit").glob("*.py"), *(ROOT / "selection").glob("*.[pj][ys]*")]):
-                files[path.relative_to(ROOT).as_posix()] = file_hash(path)
+            paths = sorted([*(ROOT / "modelkit").glob("*.py"), *(ROOT / "selection").glob("*.[pj][ys]*")])
+            files |= {path.relative_to(ROOT).as_posix(): file_hash(path) for path in paths}
     return files
 
 
@@ -71,17 +72,14 @@ def with_input(case, tokens):
     """The case with a context limit that leaves `tokens` for input; as it is where tokens is None."""
     if tokens is None:
         return case
-    budget = case["budget"]
-    limit = tokens + budget["max_new_tokens"] + budget["margin"]
-    return {**case, "budget": {**budget, "context_limit": limit}}
+    more = tokens - available(case)
+    return {**case, "budget": {**case["budget"], "context_limit": case["budget"]["context_limit"] + more}}
 
 
 def choose_checked(names, cases, budgets, verify):
     """The (budget, selector, case id) of the requests that are counted in full too: all, or a seeded sample."""
     keys = [(budget, name, case["id"]) for budget in budgets for name in names for case in cases]
-    if verify or len(keys) <= ALWAYS_CHECKED:
-        return set(keys)
-    return set(random.Random(SEED).sample(keys, SAMPLE))
+    return set(keys if verify or len(keys) <= ALWAYS_CHECKED else random.Random(SEED).sample(keys, SAMPLE))
 
 
 def run_cases(cases, names, path, grade, budgets=(None,), manifest=MANIFEST, jobs=1, scheduler=None, verify=False):
@@ -93,19 +91,16 @@ def run_cases(cases, names, path, grade, budgets=(None,), manifest=MANIFEST, job
     checked = choose_checked(names, cases, budgets, verify)
     task = partial(run_group, names=names, path=path, grade=grade, budgets=budgets, manifest=manifest, checked=checked)
     if jobs == 1 and scheduler is None:
-        graded = task(cases, show=True)
+        rows = task(cases, show=True)
     else:
         selector_table(names)  # a wrong name is told before processes start
         groups = {}  # each history is sent and worked through once
         for case in cases:
             groups.setdefault(id(case["history"]), []).append(case)
-        done = spread(task, list(groups.values()), jobs, scheduler)
-        graded = {name: rows for group in done for name, rows in group.items()}
-    result = {budget: {name: [] for name in names} for budget in budgets}
-    for case in cases:
-        for (budget, name), row in graded[case["id"]].items():
-            result[budget][name].append(row)
-    return result, len(checked)
+        largest_first = sorted(groups.values(), key=len, reverse=True)  # the last to end runs alone
+        rows = dict(chain.from_iterable(map(dict.items, spread(task, largest_first, jobs, scheduler))))
+    return {budget: {name: [rows[budget, name, case["id"]] for case in cases] for name in names}
+            for budget in budgets}, len(checked)
 
 
 def spread(task, groups, jobs, scheduler=None):
@@ -115,28 +110,23 @@ def spread(task, groups, jobs, scheduler=None):
     """
     from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, as_completed
 
-    others, futures = set(active_children()), {}
-    if scheduler is None:
-        workers = ProcessPoolExecutor(
-            min(jobs, len(groups)), mp_context=get_context("spawn"), initializer=end_with_parent)
-    else:
-        workers = cluster(scheduler)
-    with workers as executor:
+    others, futures = set(active_children()), []
+    pool = {"mp_context": get_context("spawn"), "initializer": end_with_parent}
+    with cluster(scheduler) if scheduler else ProcessPoolExecutor(min(jobs, len(groups)), **pool) as executor:
         try:
             with interrupts_later():  # the processes are started here
-                for number in sorted(range(len(groups)), key=lambda number: -len(groups[number])):
-                    futures[number] = executor.submit(task, groups[number])  # largest first: the last one runs alone
+                futures.extend(executor.submit(task, group) for group in groups)
                 executor.submit(int)  # a pool looks for workers that died when work comes: without this not at the last
-            for _ in progress(as_completed(futures.values()), total=len(futures), desc="histories"):
+            for _ in progress(as_completed(futures), total=len(futures), desc="histories"):
                 pass
-            return [futures[number].result() for number in range(len(groups))]  # of several errors always the same
+            return [future.result() for future in futures]  # of several errors always the same
         except BrokenExecutor as error:
             remedy = "it may have run out of memory: try fewer --jobs"
             raise InputError(f"a worker process ended before its work was done: {error}; {remedy}") from None
         except BaseException:
             for process in set(active_children()) - others:
                 process.kill()  # a history can take minutes, and Ctrl-C is not to wait for it
-            for future in futures.values() if scheduler else ():  # our own pool does not survive cancelled work here
+            for future in futures if scheduler else ():  # our own pool does not survive cancelled work here
                 future.cancel()
             raise
 
@@ -166,10 +156,10 @@ def cluster(address):
     """
     try:
         from distributed import Client
+
+        client = Client(address, timeout=PATIENCE, set_as_default=False)
     except ImportError:
         raise InputError("--scheduler needs distributed; pip install -r workbench/requirements-dask.txt") from None
-    try:
-        client = Client(address, timeout=PATIENCE, set_as_default=False)
     except (OSError, ValueError) as error:
         raise InputError(f"--scheduler {address}: no cluster answers: {error}; start one or drop the option") from None
     with client, client.get_executor() as executor:
@@ -182,29 +172,26 @@ def cluster(address):
 
 
 def run_group(cases, names, path, grade, budgets, manifest, checked, show=False):
-    """Run cases in this process -> {case id: {(budget, name): row}}."""
-    selectors, count, snapshots = selector_table(names), counter(manifest), {}
+    """Run cases in this process -> {(budget, name, case id): row}."""
+    selectors, count, snapshots, rows = selector_table(names), counter(manifest), {}, {}
     gc.freeze()  # what is loaded lives to the end; walking it again and again took a sixth of a long run
     for budget in budgets:
         check_requests([with_input(case, budget) for case in cases], count, path)
     check_rendered(cases, count, path)
-    graded = {}
     for case in progress(cases, desc="cases") if show else cases:
-        rows = graded[case["id"]] = {}
-        for budget in budgets:
-            for name, select in selectors.items():
-                asked = with_input(case, budget)
-                try:
-                    selected, problem = run_one(name, select, asked, count, snapshots)
-                    if problem is None and (budget, name, case["id"]) in checked:
-                        check_in_full(selected, count)
-                        if name not in STRATEGIES:  # joined messages: a mark in one may cut the other
-                            problem = unwritten(case, selected["messages"], count)
-                except CountError as error:
-                    raise InputError(f"{path}: case {case['id']!r}, {name}: {error}") from None
-                failed = {"case": case["id"], "split": case["split"], "kind": case["kind"], "error": problem}
-                rows[budget, name] = grade(asked, selected) if problem is None else failed
-    return graded
+        for budget, name in product(budgets, names):
+            asked, key = with_input(case, budget), (budget, name, case["id"])
+            try:
+                selected, problem = run_one(name, selectors[name], asked, count, snapshots)
+                if problem is None and key in checked:
+                    check_in_full(selected, count)
+                    if name not in STRATEGIES:  # joined messages: a mark in one may cut the other
+                        problem = unwritten(case, selected["messages"], count)
+            except CountError as error:
+                raise InputError(f"{path}: case {case['id']!r}, {name}: {error}") from None
+            failed = {"case": case["id"], "split": case["split"], "kind": case["kind"], "error": problem}
+            rows[key] = grade(asked, selected) if problem is None else failed
+    return rows
 
 
 def check_in_full(selected, count):
@@ -217,6 +204,4 @@ def check_in_full(selected, count):
 
 def run_one(name, select, case, count, snapshots):
     """A selector on one case -> (selection, None) or (None, what is wrong)."""
-    if is_own(name):
-        return run_own(select, case, count, snapshots)
-    return select(case, count), None
+    return run_own(select, case, count, snapshots) if is_own(name) else (select(case, count), None)

@@ -5,8 +5,7 @@ import unittest
 from math import log
 
 from modelkit.segments import words
-from selection.near import NearIndex, stems
-from selection.near_messages import LABEL, MessageIndex
+from selection.near import LABEL, MessageIndex, NearIndex, stems
 from selection.tests.made import random_text
 
 NAMES = ["Ana: ", "Bob Lee: ", "", "[ERROR] Ana: ", "Note: "]

@@ -67,14 +67,14 @@ class Words:
 number = 7
 """
 WRONG = {
-    "nothing": "returned what has not the fields messages, turns, notes, input_tokens: it is None, not an object",
+    "nothing": "returned no messages, turns, notes, input_tokens as it should: it is None, not an object",
     "raises": "KeyError: 'no such thing' (own.py, line 13)",
     "drops_a_turn": "changed the case",
     "rewrites_a_turn": "changed the case",
     "widens_the_budget": "changed the case",
     "lies": "says that the request costs 5 tokens, but it costs",
-    "unordered": "not each once in ascending order",
-    "beyond": "not all turns of the history",
+    "unordered": "each once in ascending order",
+    "beyond": "returned turns [99], not turns of the history",
     "no_question": "do not end with the user's question",
     "no_lists": "it.turns is (0,)",
     "raises_below": "ZeroDivisionError: division by zero (own.py, line 14)",
@@ -82,7 +82,7 @@ WRONG = {
     "raises_outside_of_exceptions": "Panic: gone (own.py, line ",
     "raises_what_cannot_be_written": "ValueError: \\ud800 first line second line (own.py, line ",
     "raises_what_cannot_say_why": "Mute: no message (own.py, line ",
-    "counts_notes_below_zero": "returned -1 notes",
+    "counts_notes_below_zero": "it.notes is -1",
     "texts_for_messages": "it.messages[0] is 'x'",
     "content_in_parts": "it.messages[0].content is [{",
     "another_question": "do not end with the user's question",

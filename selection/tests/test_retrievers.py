@@ -7,7 +7,7 @@ import evaluate
 from base.tests.made import needs_tokenizer
 from modelkit.retrieval import cosine, embed
 from selection import retrievers
-from selection.explain import explain
+from selection.reporting import explain
 from selection.retrievers import SELECTORS, then_newest
 from selection.tests.made import case, count, random_text
 

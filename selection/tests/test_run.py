@@ -20,8 +20,8 @@ from base.tests.fuzz_samples import small_tokenizer, template
 from base.tests.made import needs_tokenizer
 from evaluate import ROOT, grade, main, run
 from selection import run as run_cases
-from selection.explain import explain
 from selection.fills import fill_messages
+from selection.reporting import explain
 from selection.tests.made import doubles, refuses
 from tokenizer import counter
 
