@@ -25,8 +25,8 @@ from pathlib import Path
 from answers import claims
 from answers.recording import check_covered, is_recording, read_keys, read_recording, same_as_recorded
 from answers.reply import incomplete_kind
-from base.command import (InputError, check_replaceable, dump, file_hash, make_parser, read_json, replace_file,
-                          run_command)
+from base.command import InputError, check_replaceable, dump, file_hash, make_parser, replace_file, run_command
+from base.result_files import read_result
 from base.shown import figures, written_out
 
 HERE = Path(__file__).parent
@@ -186,8 +186,8 @@ def run_attribution(args):
     from selection.cases import load_cases
 
     recording, keys = read_both(args.recording, args.keys)
-    result = attribution.attribute(recording, read_json(args.report), load_cases(args.cases), keys,
-                                   GRADERS[args.grader], args.grader)
+    _, report = read_result(args.report, "evaluation")
+    result = attribution.attribute(recording, report, load_cases(args.cases), keys, GRADERS[args.grader], args.grader)
     tell(result, *attribution.attribution_lines(result))
 
 
@@ -200,8 +200,8 @@ def run_compare(args):
 
     (first, keys), (second, _) = (read_both(path, args.keys) for path in (args.a, args.b))
     graded = [verdicts(recording, keys, args.grader) for recording in (first, second)]
-    result = {**({} if args.grader == 1 else {"grader": args.grader}), **answer_compare.compare([first, second], graded)}
-    tell(result, *answer_compare.comparison_lines(result))
+    result = answer_compare.compare([first, second], graded)
+    tell({**({} if args.grader == 1 else {"grader": args.grader}), **result}, *answer_compare.comparison_lines(result))
 
 
 FILE = dict(type=Path, metavar="FILE")

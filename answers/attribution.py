@@ -11,7 +11,7 @@ import strategies
 from answers.recording import answered, json_hash, same_as_recorded, sent_request
 from answers.reply import incomplete_kind
 from base.command import InputError, NotComparable, file_hash
-from base.shapes import FACT, Each, misfit
+from base.result_files import graded
 from base.shown import figures, one_line
 from base.turns import fact_text
 
@@ -21,8 +21,6 @@ OUTCOMES = {  # (sent, answered) -> what the answer is for a fact, by kind of fa
     "stale": {(True, True): "given_as_current", (True, False): "sent_not_given", (False, False): "neither",
               (False, True): "given_without", None: "incomplete"},
 }
-ROW = {"case": str, "input_tokens": int, "required_total": int, "missing": [FACT], "stale_included": [FACT],
-       "turns": [int], "notes": int}
 HASHES = ("case_set_sha256", "strategies_sha256", "tokenizer_manifest_sha256")
 SAME_REQUESTS = "the hash of every request, made again from the report"
 SAME_HASHES = "the hashes of case set, strategies and tokenizer manifest, and the prompt tokens of every request"
@@ -31,13 +29,10 @@ SAME_TOKENS = ("equal prompt tokens for every strategy and case, for the recordi
 
 
 def rows_of(report):
-    """{(strategy, case id): row} of an evaluation report, less the rows of selectors that failed."""
-    if misfit(report, {"cases": Each(object)}):
-        raise NotComparable("the report has no level 'cases' (a sweep over budgets?); make one with python evaluate.py")
-    if problem := misfit(report["cases"], Each([({"error": object}, ROW)]), "cases"):
-        raise InputError(f"the report has a broken row: {problem}; run python evaluate.py again")
-    return {(strategy, row["case"]): row for strategy, rows in report["cases"].items() for row in rows
-            if "error" not in row}
+    """{(strategy, case id): row} of an evaluation (base.result_files), less the rows of selectors that failed."""
+    if "budgets" in report:
+        raise NotComparable("the report is a sweep over budgets; make one at the cases' own with python evaluate.py")
+    return {(strategy, row["case"]): row for strategy, rows in report["cases"].items() for row in filter(graded, rows)}
 
 
 def check_same_requests(recording, report, cases):

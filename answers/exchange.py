@@ -45,10 +45,9 @@ def base_url(address, default_port=11434):
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "127.0.0.1", parts.port
-        if parts.username is not None or re.search(r"[?#\\\s]", text) or port == 0 or parts.scheme not in ports:
-            raise ValueError("only http or https, a host, a port from 1 on and a path are understood")
-        if host == "ollama.com" or host.endswith(".ollama.com"):
-            raise ValueError("a cloud service cannot be pinned; use a server of your own")
+        if (parts.username is not None or re.search(r"[?#\\\s]", text) or port == 0 or parts.scheme not in ports
+            or f".{host}".endswith(".ollama.com")):  # a cloud service cannot be pinned
+            raise ValueError("only http or https, a host of your own, a port from 1 on and a path are understood")
     except ValueError as error:
         raise InputError(f"address {address!r}: {error}; write it as host:port or http://host:port") from None
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)

@@ -35,10 +35,7 @@ LINES = {"answer": {**LINE, "entry": dict}, "aside": {**LINE, "why": str}}
 
 
 class Journal(LineFile):
-    """The open, locked journal beside a recording, from which a stopped run goes on.
-
-    `answers` maps (strategy, case, seed, request) to an entry, `asides` is a list of lines.
-    """
+    """The open, locked journal of a recording; `answers` maps KEY's fields to an entry, `asides` is a list of lines."""
 
     def __init__(self, out):
         super().__init__(Path(out).with_name(f"{Path(out).stem}.journal.jsonl"))

@@ -39,10 +39,10 @@ def read_stream(data, body):
     if True not in done:
         raise BrokenReply("stopped_stream")
     last, messages = parts[-1], [part.get("message", {}) for part in parts]
-    text, thought = ("".join(message.get(name) or "" for message in messages) for name in ("content", "thinking"))
-    calls = [call for message in messages for call in message.get("tool_calls") or []]
+    message = {name: "".join(message.get(name) or "" for message in messages) for name in ("content", "thinking")}
+    message["tool_calls"] = [call for message in messages for call in message.get("tool_calls") or []]
     counts, asked = (last.get("prompt_eval_count"), last.get("eval_count")), body["options"]
-    return whole_answer(asked["seed"], text, calls, last.get("done_reason"), counts, thought, asked["num_predict"])
+    return whole_answer(message, last.get("done_reason"), counts, asked["seed"], asked["num_predict"])
 
 
 def read_completion(data, body):
@@ -53,10 +53,9 @@ def read_completion(data, body):
     if misfit(value, COMPLETION) or not value["choices"]:
         raise BrokenReply("unreadable_reply")
     choice, usage = value["choices"][0], value.get("usage") or {}
-    message, reason = choice["message"], ENDS.get(choice.get("finish_reason"))
-    thought = message.get("reasoning_content") or message.get("reasoning") or ""
-    return whole_answer(body["seed"], message.get("content") or "", message.get("tool_calls") or [], reason,
-                        (usage.get("prompt_tokens"), usage.get("completion_tokens")), thought, body["max_tokens"])
+    counts = usage.get("prompt_tokens"), usage.get("completion_tokens")
+    return whole_answer(choice["message"], ENDS.get(choice.get("finish_reason")), counts, body["seed"],
+                        body["max_tokens"])
 
 
 def object_in(line):
@@ -70,7 +69,7 @@ def object_in(line):
     return value
 
 
-def whole_answer(seed, text, calls, reason, counts, thought, num_predict):
+def whole_answer(message, reason, counts, seed, num_predict):
     """The answer, or BrokenReply where its end or counts cannot be. Ids of calls are drawn at random, so left out."""
     prompt, answer = counts
     if reason not in ("stop", "length"):
@@ -78,9 +77,11 @@ def whole_answer(seed, text, calls, reason, counts, thought, num_predict):
     possible = type(prompt) is int and type(answer) is int and prompt >= 1 and 0 <= answer <= num_predict
     if not possible or reason == "length" and answer != num_predict:  # absent is unknown, and never 0; less than the
         raise BrokenReply("bad_counts")  # allowance: the server's own context was full before
-    calls = [{name: value for name, value in call.items() if name not in ("id", "type")} for call in calls]
-    return {"seed": seed, "answer": text, "tool_calls": calls, "done_reason": reason, "prompt_tokens": prompt,
-            "answer_tokens": answer, **({"thinking": thought} if thought else {})}
+    calls = [{name: value for name, value in call.items() if name not in ("id", "type")}
+             for call in message.get("tool_calls") or []]
+    thoughts = [message[name] for name in ("thinking", "reasoning_content", "reasoning") if message.get(name)]
+    return {"seed": seed, "answer": message.get("content") or "", "tool_calls": calls, "done_reason": reason,
+            "prompt_tokens": prompt, "answer_tokens": answer, **({"thinking": thoughts[0]} if thoughts else {})}
 
 
 def incomplete_kind(entry):

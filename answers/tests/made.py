@@ -16,6 +16,7 @@ from strategies import STRATEGIES
 ROOT = Path(__file__).parents[2]
 PLAN = record.plan_requests(load_cases(ROOT / "cases.json"), STRATEGIES, stand_in_count)
 SMALL = [planned for planned in PLAN if planned["strategy"] == "recent"][:2]  # ten answers
+CASES = json.loads((Path(__file__).parent / "input-cases.json").read_text(encoding="utf-8"))  # inputs and their fate
 TIMES = (2, 2, 4)  # seconds: the double answers at once or is told to hang
 
 

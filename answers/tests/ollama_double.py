@@ -17,6 +17,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from answer_model import MODEL
 
+CALL = {"id": "call_1", "function": {"name": "look_up", "arguments": {"q": 1}}}
+SAYS = {  # what differs in a reply: its text, the message behind it, its last line; counts, from what they would be
+    "empty": {"content": ""}, "blank": {"content": " \n"}, "surrogate": {"content": "half a pair: \ud83d"},
+    "huge": {"content": "x" * 5 * 2**20}, "think_text": {"content": "<|channel>thought\nHm<channel|>Mateo."},
+    "think_field": {"thinking": "Hm"}, "tool_call": {"tool_calls": [CALL]}, "load": {"done_reason": "load"},
+    "length": {"done_reason": "length", "over": 0}, "short_length": {"done_reason": "length"}, "over_length": {"over": 1},
+    "no_counts": {"prompt_eval_count": None}, "nan": {"eval_count": float("nan")}, "cut_prompt": {"off": -7},
+    "long_prompt": {"off": 7}}
 BREAKS = {  # what comes behind the first part of a stream: bytes, or how long to wait before a reset
     "reset": 0, "stall": 5, "cut_line": b'40\r\n{"message": {"content": "half',
     "stopped_stream": b"0\r\n\r\n",  # ends in good order, without a last line: the repeat guard does so
@@ -80,11 +88,9 @@ class Handler(BaseHTTPRequestHandler):
                 self.number = len(self.double.chats)
         self.post(body)
 
-    def json(self, status, value, cut=None):
-        self.whole(status, json.dumps(value).encode(), cut=cut)
-
-    def whole(self, status, data, *headers, cut=None):
-        """One reply with a length, cut off where that is asked for."""
+    def say(self, status, data, *headers, cut=None):
+        """One reply with a length, bytes or a JSON value, cut off where that is asked for."""
+        data = data if isinstance(data, bytes) else json.dumps(data).encode()
         self.send_response(status)
         for name, value in (("Content-Length", str(len(data))), *headers):
             self.send_header(name, value)
@@ -92,25 +98,23 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(data[:cut])
         self.close_connection = cut is not None or self.close_connection
 
+
 class OllamaHandler(Handler):
     def get(self):
         double = self.double
-        bodies = {
-            "/api/version": {"version": double.version}, "/api/tags": double.tags(),
-            "/api/ps": {"models": [{"name": name, "context_length": double.context_length} for name in double.loaded]}}
+        loaded = [{"name": name, "context_length": double.context_length} for name in double.loaded]
+        said = {"/api/version": {"version": double.version}, "/api/tags": double.tags(), "/api/ps": {"models": loaded}}
         if double.down:
-            self.json(503, {"error": "server busy"})
-        elif self.path in bodies:
-            self.json(200, bodies[self.path])
+            self.say(503, {"error": "server busy"})
         else:
-            self.whole(404, b"404 page not found")
+            self.say(200 if self.path in said else 404, said.get(self.path, b"404 page not found"))
 
     def post(self, body):
         double = self.double
         if body["model"].lower().removeprefix("library/") != double.tag:
-            self.json(404, {"error": f"model '{body['model']}' not found"})
+            self.say(404, {"error": f"model '{body['model']}' not found"})
         elif self.path == "/api/show":
-            self.json(200, double.shown)
+            self.say(200, double.shown)
         else:
             fault = double.fault(self.number, body)
             double.before_reply(self.number, "asked")
@@ -119,71 +123,56 @@ class OllamaHandler(Handler):
     def chat(self, body, fault):
         """Answer one chat request, or fail in the way that was asked for."""
         if fault and fault.isdigit():
-            self.json(int(fault), {"error": f"the double was told to say {fault}"})
+            self.say(int(fault), {"error": f"the double was told to say {fault}"})
         elif fault in ("refused", "hang"):
-            if fault == "hang":
-                self.double.release.wait(30)
-            self.drop()
+            self.drop(30 if fault == "hang" else 0)
         elif fault == "error_200":
-            self.json(200, {"error": "model runner has unexpectedly stopped"})
+            self.say(200, {"error": "model runner has unexpectedly stopped"})
         elif fault == "html":
-            self.whole(200, b"<html>Log in</html>")
+            self.say(200, b"<html>Log in</html>")
         elif fault == "redirect":
-            self.whole(302, b"", ("Location", f"http://{self.double.host}/elsewhere"))
+            self.say(302, b"", ("Location", f"http://{self.double.host}/elsewhere"))
         else:
-            self.stream(*self.reply(body, fault), fault)
+            self.stream(self.reply(body, fault), fault)
 
-    def stream(self, parts, last, fault):
-        """Send the parts of a reply and its last line, each as a chunk, or break off where a fault says so."""
+    def stream(self, parts, fault):
+        """Send the parts of a reply, each as a chunk, or break off where a fault says so."""
         self.send_response(200)
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
-        for place, part in enumerate([*parts, *[last] * (2 if fault == "two_last" else 1)]):
-            if place == len(parts) and fault in CHANGES:
+        for place, part in enumerate(parts):
+            if part.get("done") and fault in CHANGES:
                 setattr(self.double, *CHANGES[fault])
-            line = json.dumps({"model": "gemma4:e2b", "done": False, **part}).encode().replace(b'"nan"', b"NaN")
+            line = json.dumps({"model": "gemma4:e2b", "done": False, **part}).encode()
             self.wfile.write(f"{len(line) + 1:x}\r\n".encode() + line + b"\n\r\n")
             if place == 0:
                 self.double.before_reply(self.number, "half")
+                if isinstance(BREAKS.get(fault), bytes):
+                    self.close_connection = True
+                    return self.wfile.write(BREAKS[fault])
                 if fault in BREAKS:
-                    return self.break_off(BREAKS[fault])
+                    return self.drop(BREAKS[fault])
         self.wfile.write(b"0\r\n\r\n")
         self.double.before_reply(self.number, "said")
 
-    def break_off(self, how):
-        if isinstance(how, bytes):
-            self.wfile.write(how)
-            self.close_connection = True
-        else:
-            self.double.release.wait(how)
-            self.drop()
-
     def reply(self, body, fault):
-        """(parts of the stream, the last line) for one request."""
-        allowance = body["options"]["num_predict"]
+        """The lines of the stream for one request."""
+        said = {**SAYS.get(fault, {}), **({} if body.get("think") is False else SAYS["think_field"])}
         asked = json.dumps([body["messages"], body["options"]], sort_keys=True)
-        text = self.double.text or f"Answer {hashlib.sha256(asked.encode()).hexdigest()[:12]} of the double."
-        text = {"empty": "", "surrogate": "half a pair: \ud83d", "blank": " \n",
-                "think_text": f"<|channel>thought\nHm<channel|>{text}"}.get(fault, text)
-        messages = [{"content": text[:9]}, {"content": text[9:]}]
-        if fault == "think_field" or body.get("think") is not False:
-            messages.insert(0, {"content": "", "thinking": "Hm"})
-        if fault == "tool_call":
-            call = {"id": f"call_{self.number}", "function": {"name": "look_up", "arguments": {"q": 1}}}
-            messages.append({"content": "", "tool_calls": [call]})
-        if fault == "huge":
-            messages = [{"content": "x" * 65536}] * 80
-        prompt = self.double.count(body["messages"], body.get("tools"))
-        counts = {"prompt_eval_count": prompt + {"cut_prompt": -7, "long_prompt": 7}.get(fault, 0),
-                  "eval_count": {"length": allowance, "over_length": allowance + 1, "nan": "nan"}.get(fault, 9)}
-        if fault == "no_counts":
-            counts.pop("prompt_eval_count")
-        reason = {"length": "length", "short_length": "length", "load": "load"}.get(fault, "stop")
-        last = {"message": {"content": ""}, "done": True, "done_reason": reason, "load_duration": 1, **counts}
-        return [{"message": {"role": "assistant", **message}} for message in messages], last
+        made = f"Answer {hashlib.sha256(asked.encode()).hexdigest()[:12]} of the double."
+        text = said.pop("content", self.double.text or made)
+        behind = {name: said.pop(name) for name in ("thinking", "tool_calls") if name in said}
+        prompt = self.double.count(body["messages"], body.get("tools")) + said.pop("off", 0)
+        answer = body["options"]["num_predict"] + said.pop("over") if "over" in said else 9
+        last = {"message": {"content": ""}, "done": True, "done_reason": "stop", "load_duration": 1,
+                "prompt_eval_count": prompt, "eval_count": answer, **said}
+        messages = [{"content": text[:9]}, {"content": text[9:], **behind}]
+        return [*({"message": {"role": "assistant", **message}} for message in messages),
+                *[{name: value for name, value in last.items() if value is not None}] * (1 + (fault == "two_last"))]
 
-    def drop(self):
-        """Break the connection so that the client sees a reset."""
+    def drop(self, wait_s):
+        """Break the connection after a while so that the client sees a reset."""
+        self.double.release.wait(wait_s)
         self.close_connection = True
         self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.connection.close()
@@ -218,19 +207,16 @@ class OpenAIHandler(Handler):
     def get(self):
         double = self.double
         models = [{"id": name, "created": len(double.chats), "meta": {"n_params": 5}} for name in double.models]
-        bodies = {"/v1/models": {"data": models},
-                  "/props": {"build_info": "b10488-aa", "default_generation_settings": {"n_ctx": 512}},
-                  **({"/api/version": {"version": "0.32.14"}} if double.ollama else {})}
-        if self.path in bodies:
-            self.json(200, bodies[self.path])
-        else:
-            self.json(404, {"error": {"message": "File Not Found"}})
+        said = {"/v1/models": {"data": models},
+                "/props": {"build_info": "b10488-aa", "default_generation_settings": {"n_ctx": 512}},
+                **({"/api/version": {"version": "0.32.14"}} if double.ollama else {})}
+        self.say(200 if self.path in said else 404, said.get(self.path, {"error": {"message": "File Not Found"}}))
 
     def post(self, body):
         message = {"role": "assistant", "content": "Mateo.", **self.double.message}
-        value = {"choices": [{"message": message, "finish_reason": "stop"}],
-                 "usage": {"prompt_tokens": stand_in_count(body["messages"]), "completion_tokens": 3}}
-        self.json(200, {**value, **self.double.change}, self.double.cut)
+        said = {"choices": [{"message": message, "finish_reason": "stop"}],
+                "usage": {"prompt_tokens": stand_in_count(body["messages"]), "completion_tokens": 3}}
+        self.say(200, {**said, **self.double.change}, cut=self.double.cut)
 
 
 class OpenAIDouble(Double):

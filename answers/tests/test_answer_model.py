@@ -10,7 +10,7 @@ from answer_model import MODEL, AnswerModel, read_model
 from answers.exchange import BrokenReply, ServerError, base_url
 from answers.recording import read_recording
 from answers.server import OpenAIModel
-from answers.tests.made import Recording
+from answers.tests.made import CASES, Recording
 from answers.tests.ollama_double import OllamaDouble, OpenAIDouble, stand_in_count
 from base.command import InputError, dump
 from base.tests.made import Files, run
@@ -21,22 +21,13 @@ SIZES = {"num_ctx": 384, "num_predict": 96, "seed": 1}
 
 
 class Addresses(unittest.TestCase):
-    def test_addresses_mean_what_the_server_takes_them_for(self):
-        for address, url in {"127.0.0.1:11434": "http://127.0.0.1:11434", "box": "http://box:11434",
-                             "box:80": "http://box:80", ":1234": "http://127.0.0.1:1234",
-                             "0.0.0.0": "http://127.0.0.1:11434", "0.0.0.0:9": "http://127.0.0.1:9",
-                             "http://box": "http://box:80", "https://box": "https://box:443",
-                             "[::1]": "http://[::1]:11434", "::1": "http://[::1]:11434", "[::]:8": "http://[::1]:8",
-                             ' "box" ': "http://box:11434", "https://box/ollama/": "https://box:443/ollama",
-                             "HTTP://Box:1": "http://box:1"}.items():
-            with self.subTest(address):
-                self.assertEqual(base_url(address), url)
-
-    def test_addresses_that_are_refused(self):
-        for address in ("box:port", "box:99999", "box:0", "ftp://box", "http://me:secret@box", "http://box?x=1",
-                        "box#1", "https://ollama.com", "https://api.ollama.com", "b x", "http://[::1"):
-            with self.subTest(address), self.assertRaises(InputError):
-                base_url(address)
+    def test_addresses_mean_what_the_server_takes_them_for_or_are_refused(self):
+        for case in CASES["addresses"]:
+            with self.subTest(case["address"]):
+                if case["url"]:
+                    self.assertEqual(base_url(case["address"]), case["url"])
+                else:
+                    self.assertRaises(InputError, base_url, case["address"])
 
     def test_the_callers_address_beats_the_environments(self):
         with OllamaDouble() as double, mock.patch.dict(os.environ, {"OLLAMA_HOST": "127.0.0.1:9"}):
@@ -52,13 +43,10 @@ class Requests(unittest.TestCase):
             self.assertEqual((sent["temperature"], sent["top_k"], sent["top_p"]), (0.0, 64, 0.95))
 
     def test_what_a_server_would_ignore_or_take_for_something_else_is_refused(self):
-        for options in ({"temprature": 0.0}, {"seed": 3}, {"num_ctx": 9}, {"temperature": "0"}, {"top_k": True}):
-            with self.subTest(options), self.assertRaises(InputError):
-                AnswerModel.request(MODEL, MESSAGES, **SIZES, options=options)
-        for size in ({"seed": -1}, {"num_predict": 0}, {"num_ctx": 0}, {"num_predict": 96.0}, {"seed": True}):
+        for case in CASES["options"]:
             for kind in (AnswerModel, OpenAIModel):
-                with self.subTest(size, kind=kind.api), self.assertRaises(InputError):
-                    kind.request(MODEL, MESSAGES, **{**SIZES, **size})
+                with self.subTest(case, kind=kind.api), self.assertRaises(InputError):
+                    kind.request(MODEL, MESSAGES, **{**SIZES, **case})
 
     def test_tools_are_sent_where_there_are_some(self):
         tool = {"type": "function", "function": {"name": "look_up", "parameters": {"type": "object", "properties": {}}}}
@@ -97,8 +85,7 @@ class Blocks(Files):
                     AnswerModel({**MODEL, "ollama_digest": digest}, double.host)
 
     def test_blocks_that_cannot_be_used(self):
-        for changed in ({"seeds": []}, {"seeds": [1, 1]}, {"seeds": [-1]}, {"seeds": [True]}, {"think": True},
-                        {"options": {"mirostat": 2}}, {"options": None}, {"ollama_tag": 3}):
+        for changed in CASES["blocks"]:
             with self.subTest(changed), self.assertRaises(InputError):
                 read_model(self.block(**changed))
 

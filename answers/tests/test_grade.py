@@ -9,11 +9,10 @@ import answer_check
 from answers import claims
 from answers.recording import compile_pattern
 from answers.reply import MAX_GRADED_CHARS
-from answers.tests.made import entry
+from answers.tests.made import CASES, entry
 from base.command import InputError
 
-GRADES, PATTERNS = (json.loads((Path(__file__).parent / f"{name}-cases.json").read_text(encoding="utf-8"))
-                    for name in ("grade", "pattern"))
+GRADES = json.loads((Path(__file__).parent / "grade-cases.json").read_text(encoding="utf-8"))
 
 
 def key(must=("mateo",), stale=()):
@@ -25,7 +24,7 @@ def why(answer, version=1, must=("mateo",), stale=(), **changed):
     return verdict.get("why", verdict["grade"])
 
 
-class Cases(unittest.TestCase):
+class Graded(unittest.TestCase):
     def test_every_case_under_both_versions(self):
         for case in GRADES:
             for version in (1, 2):
@@ -75,7 +74,7 @@ class Speed(unittest.TestCase):
                 self.assertLessEqual(looks[1].misses, looks[0].misses + 20)  # each look at NEAR characters, then known
 
     def test_patterns_that_could_run_without_end_or_match_nothing_are_refused_in_one_line_and_no_others(self):
-        for case in PATTERNS:
+        for case in CASES["patterns"]:
             with self.subTest(case["pattern"]):
                 if case["refused"]:
                     with self.assertRaisesRegex(InputError, "^keys: pattern .*$"):
