@@ -9,8 +9,7 @@ In a program, whatever folder it runs in:
     from workbench.adapter import choose_messages; request = choose_messages(messages, budget=4096, tools=tools)
 
 System messages in front and everything from the last user message on are always kept; a tool call stays with its
-result. The request costs at most `budget` tokens, tools included, counted with the prepared tokenizer. Does not ask a
-model.
+result. The request costs at most `budget` tokens, tools included, by the prepared tokenizer. Does not ask a model.
 """
 
 import json
@@ -36,16 +35,6 @@ DEFAULT = "near-messages"  # with `fill` near-messages-filled: what found most o
 
 class BudgetError(InputError):
     """A budget too small for what must be sent: system messages, the current question and what follows it, tools."""
-
-
-def count_around(count, head, tail, tools):
-    """A counter of requests that a strategy considers, with what always goes with them: head, tail, declared tools."""
-
-    def around(messages, _=None):
-        return count([*head, *messages, *tail], tools)
-
-    around.__dict__ |= {name: getattr(count, name) for name in ("part", "control_token") if hasattr(count, name)}
-    return around  # with `part`, since a turn costs the same anywhere
 
 
 def choose_messages(messages, budget, strategy=DEFAULT, tools=None, count=None, fill=True, allowance=0):
@@ -87,11 +76,14 @@ def choose(messages, budget, strategy=DEFAULT, tools=None, count=None, fill=True
             left_out.append({"messages": group, "why": str(error)})
     head, current, tail, uncounted = read_kept(messages, front, groups[-1], odd, count)
     room = budget - (allowance if uncounted else 0)
-    around = count_around(count, head, tail, tools)
+
+    def around(messages, _=None):  # what always goes with the messages that a strategy considers is counted with them
+        return count([*head, *messages, *tail], tools)
+
+    around.__dict__ |= {name: getattr(count, name) for name in ("part", "control_token") if hasattr(count, name)}
     case = {"id": "chat", "split": "dev", "kind": "", "instructions": "", "current": current, "history": history,
             "budget": {"context_limit": room, "max_new_tokens": 0, "margin": 0}, "required": [], "stale": []}
-    needed = around(render(case, []))
-    if needed > room:
+    if (needed := around(render(case, []))) > room:
         raise BudgetError(f"system messages, question, what follows it and tools cost {needed} tokens, the budget is "
                           f"{budget}, less {budget - room} for what cannot be counted; raise it or send less")
     chosen = select(case, around, strategy, fill)
@@ -99,19 +91,19 @@ def choose(messages, budget, strategy=DEFAULT, tools=None, count=None, fill=True
     question, *rest = (messages[place] for place in groups[-1])
     came = as_came([messages[place] for group in places for place in group] + ([] if uncounted else rest))
     if asked["content"] != current:  # a strategy wrote notes around it
-        content, notes = question["content"], asked["content"]
+        content, notes = question.get("content"), asked["content"]
         if uncounted and isinstance(content, str):
             notes = notes.replace(current, content, 1)
-        elif uncounted:
-            notes = [{"type": "text", "text": notes.replace(current, "", 1).strip()}, *(content or [])]
+        elif uncounted and isinstance(content, list):
+            notes = [{"type": "text", "text": notes.replace(current, "", 1).strip()}, *content]
         question = {**question, "content": notes}
     left_out += [{"messages": [place], "why": why} for place, why in aside.items() if place < groups[0][0]]
     left_out += not_sent(messages, places, chosen, fill)
-    result = {"messages": [*(messages[place] for place in front), *map(came, sent), question,
-                           *(rest if uncounted else map(came, tail))],
-              "tokens": chosen["input_tokens"] + budget - room,
-              "left_out": sorted(left_out, key=lambda part: part["messages"])}
-    return {**result, "uncounted": uncounted} if uncounted else result
+    return {"messages": [*(messages[place] for place in front), *map(came, sent), question,
+                         *(rest if uncounted else map(came, tail))],
+            "tokens": chosen["input_tokens"] + budget - room,
+            "left_out": sorted(left_out, key=lambda part: part["messages"]),
+            **({"uncounted": uncounted} if uncounted else {})}
 
 
 def read_turn(messages, group, odd, count):
@@ -122,10 +114,15 @@ def read_turn(messages, group, odd, count):
 
 
 def check_control(value, count):
-    """The value; MessageError where a text in it holds a control token of the model, if the counter knows them."""
-    if token := getattr(count, "control_token", lambda text: None)("\n".join(texts_in(value))):
+    """The value; MessageError where a text in it holds a control token of the model."""
+    if token := control_token(count, "\n".join(texts_in(value))):
         raise MessageError(f"holds the model's control token {token}, on which the template would act")
     return value
+
+
+def control_token(count, text):
+    """The first control token of the model in a text; None where there is none, or the counter knows none."""
+    return count.control_token(text) if hasattr(count, "control_token") else None
 
 
 def read_kept(messages, front, last, odd, count):
@@ -156,7 +153,7 @@ def roughly(messages, count):
             parts[0] = [part.get("text") for part in parts[0] if isinstance(part, dict)]
         texts += texts_in(parts)
     text = "\n".join(texts).encode("utf-8", "replace").decode("utf-8")
-    while token := getattr(count, "control_token", lambda text: None)(text):
+    while token := control_token(count, text):
         text = text.replace(token, "? " * len(token))
     return text
 
@@ -167,8 +164,7 @@ def select(case, count, strategy, fill):
     if fill and request_cost(case, count, range(size)) <= case["budget"]["context_limit"]:
         return selection(case, count, range(size))
     if not callable(strategy):
-        filled = f"{strategy}-filled"
-        strategy = find_selector(filled if fill and filled in SELECTORS else strategy)
+        strategy = find_selector(f"{strategy}-filled" if fill and f"{strategy}-filled" in SELECTORS else strategy)
     chosen = strategy(case, count)
     if problem := wrong_selection(case, chosen, count):
         raise InputError(f"the strategy: {problem}")
@@ -197,9 +193,9 @@ def as_came(messages):
              for call, came in zip(calls_of(message), message["tool_calls"])}  # an id may stand again in a later turn
 
     def came(message):
-        if "tool_calls" in message and written(message) not in known:
-            return {**message, "tool_calls": [calls.get(written(call), call) for call in message["tool_calls"]]}
-        return known.get(written(message), message)
+        joined = message | ({"tool_calls": [calls.get(written(call), call) for call in message["tool_calls"]]}
+                            if "tool_calls" in message else {})
+        return known.get(written(message), joined)
 
     return came
 
@@ -210,9 +206,8 @@ def not_sent(messages, places, chosen, fill):
 
     def is_sent(message):  # by itself, or joined to another
         return written(message) in sent or any(
-            message["content"] in (other.get("content") or "") and all(
-                message.get(field) == other.get(field) for field in message.keys() - {"content"})
-            for other in chosen["messages"])
+            {**other, "content": message["content"]} == message and message["content"] in (other["content"] or "")
+            for other in chosen["messages"] if "content" in other)
 
     for number, group in enumerate(places):
         if number not in chosen["turns"]:

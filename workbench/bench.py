@@ -4,28 +4,24 @@ Run:  python -m workbench.bench > bench.local.json              # all of it: som
       python -m workbench.bench --parts counting                # the two facts of the front page
 
 Each row comes from a process of its own: it starts cold, and its peak memory is its own. Seconds are of this machine;
-ratios carry over better. What is not installed (pip install -r workbench/requirements-bench.txt) is null. Histories and
-logs are generated, in utterances of about 120 characters as LoCoMo's are. Their words are drawn as often as they occur
-in the project's own cases and fixtures, so that a tokenizer works as on real text; the same seed gives the same bytes.
+ratios carry over better. What is not installed (pip install -r workbench/requirements-bench.txt) is null. Histories
+are generated, in utterances of about 120 characters as LoCoMo's are, of the words of the project's own cases and
+fixtures as often as they occur there, so that a tokenizer works as on real text; the same seed gives the same bytes.
 
 floor  every distinct message of a history tokenised once with encode_batch, and nothing else
 plain  a rule given a counter that renders and tokenises every candidate request
 """
 
-import json
 import os
 import platform
 import random
 import re
 import resource
-import signal
 import statistics
-import subprocess
 import sys
-import tempfile
 import time
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor, wait
+from concurrent.futures import ProcessPoolExecutor
 from functools import lru_cache
 from itertools import accumulate
 from multiprocessing import active_children, get_context
@@ -81,22 +77,6 @@ def made_case(turns, budget):
             "stale": [], "budget": {"context_limit": budget, "max_new_tokens": 0, "margin": 0}}
 
 
-def event_log(events):
-    """Yield events of an agent's log: conversations of 15 turns with calls that repeat, writes and a compaction."""
-    rng = random.Random(1)
-    for made in range(events):
-        turn, step = made % 150 // 10 + 1, made % 10
-        event = {"conversation_id": f"c{made // 150}", "turn": turn, "reply": made % 150, "content": utterance(rng)}
-        if step in (0, 9):
-            yield {**event, "kind": "user" if step == 0 else "compaction" if turn == 8 else "assistant"}
-        elif step % 2:
-            arguments = {"path": f"src/part_{rng.randrange(40)}.py"}
-            yield {**event, "kind": "tool_call", "name": rng.choice(("read", "edit")), "arguments": arguments,
-                   "call_id": str(made)}
-        else:
-            yield {**event, "kind": "tool_result", "content": f"{rng.randrange(3)} lines", "call_id": str(made - 1)}
-
-
 def timed(function, *arguments):
     """(seconds, result)."""
     started = time.perf_counter()
@@ -106,11 +86,6 @@ def timed(function, *arguments):
 
 def median_s(function, *arguments):
     return statistics.median(timed(function, *arguments)[0] for _ in range(REPEATS))
-
-
-def peak_mb(who=resource.RUSAGE_SELF):
-    """The largest resident size of this process (or its children) so far, in MB."""
-    return round(resource.getrusage(who).ru_maxrss / (1 << 20 if sys.platform == "darwin" else 1 << 10))
 
 
 def rounded(row):
@@ -208,8 +183,9 @@ def selection(turns):
     case = made_case(turns, BUDGET)
     recent_s, relevant_s = (cold(rule, case)[0] for rule in (strategies.recent, strategies.relevant))
     floor = floor_s(case["history"])
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << 20 if sys.platform == "darwin" else 1 << 10)
     return {"turns": turns, "recent_s": recent_s, "floor_s": floor, "relevant_s": relevant_s,
-            "relevant_over_floor": relevant_s / floor, "peak_mb": peak_mb()}
+            "relevant_over_floor": relevant_s / floor, "peak_mb": round(peak)}
 
 
 def fill(turns):
@@ -244,36 +220,19 @@ def answers(characters):
     return {"characters": characters, "grade_ms": 1000 * short_s, "eight_times_as_long_over": long_s / short_s}
 
 
-def signals(events):
-    """compaction.signals over a generated log, against reading the same log as JSON lines and nothing else."""
-    with tempfile.TemporaryDirectory() as place:
-        log = Path(place, "log.jsonl")
-        with log.open("w", encoding="utf-8") as file:
-            file.writelines(json.dumps(event) + "\n" for event in event_log(events))
-        with log.open(encoding="utf-8") as file:
-            read_s, _ = timed(lambda: [json.loads(line) and None for line in file])
-        command = [sys.executable, "-m", "compaction.signals", str(log)]
-        look_s, _ = timed(lambda: subprocess.run(command, cwd=ROOT, capture_output=True, check=True))
-    return {"events": events, "events_per_s": round(events / look_s), "over_reading": look_s / read_s,
-            "peak_mb": peak_mb(resource.RUSAGE_CHILDREN)}
-
-
 PARTS = {"counting": [(counting, 2000)],
          "selection": [(selection, turns) for turns in (50, 200, 600, 2000, 5000, 10_000)],
-         "fill": [(fill, 10_000)], "choose": [(choose, 2000)], "answers": [(answers, 1000)],
-         "signals": [(signals, 100_000)]}
+         "fill": [(fill, 10_000)], "choose": [(choose, 2000)], "answers": [(answers, 1000)]}
 
 
 def alone(function, *arguments):
     """The function's result from a fresh process."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor:
-        future = executor.submit(function, *arguments)
         try:
-            return future.result()
-        except KeyboardInterrupt:  # a terminal's Ctrl-C reaches all processes, kill -INT this one alone
-            if not wait([future], timeout=1).done:
-                for process in active_children():
-                    os.kill(process.pid, signal.SIGINT)  # so that it stops what it has started too
+            return executor.submit(function, *arguments).result()
+        except KeyboardInterrupt:  # a terminal's Ctrl-C reaches both processes, kill -INT this one alone
+            for process in active_children():
+                process.kill()
             raise
 
 
@@ -284,7 +243,7 @@ def main(argv=None):
     if not set(parts) <= set(PARTS):
         raise InputError(f"--parts {','.join(parts)}: name some of {', '.join(PARTS)}")
     problems = verify(folder(), read_manifest(MANIFEST))
-    if problems and not set(parts) <= {"signals", "answers"}:
+    if problems and parts != ["answers"]:
         raise InputError(f"{problems[0]}; run: python prepare.py")
     result = {"machine": {"python": platform.python_version(), "system": platform.system(), "cores": os.cpu_count()}}
     for part in parts:

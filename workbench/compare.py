@@ -4,11 +4,10 @@ Run:  python -m evaluate > fresh.local.json
       python -m workbench.compare evaluation-result.json fresh.local.json
 
 Every lost fact, new stale fact and new selection over budget is listed by strategy and case; one that --allow does not
-name ends with status 1. Means never decide: the paired figures stand beside the list for what they can show. Facts of
-one case depend on each other, so the McNemar test over cases is the one to read. Reports of other cases, budgets,
-counters or graders are refused with status 3: only the strategies may differ. A row without a grade, whose selector
-failed, is neither pass nor fail: the gate is then not decided (3). A report that does not follow from its own rows was
-edited or merged, and is refused.
+name ends with status 1. Means never decide: the paired figures stand beside the list. Facts of one case depend on each
+other, so the McNemar test over cases is the one to read. Reports of other cases, budgets, counters or graders are
+refused with status 3: only the strategies may differ. A row without a grade, whose selector failed, is neither pass nor
+fail: not decided (3). A report that does not follow from its own rows was edited or merged, and is refused.
 
 allow file  [{"change": "lost" | "stale" | "over budget", "strategy", "case", "fact", "why"}], and "budget" in a sweep:
             the `blocking` that the gate printed, each entry with the reason added, or that whole result
@@ -29,9 +28,6 @@ from evaluate import summarize
 FREE = {"case_set", "strategies_sha256", "selectors_sha256", "environment", "summary", "cases",
         "counted_in_full"}  # what may differ between two reports: their strategies and what was found
 CHANGES = ("lost", "stale", "over budget")
-LEVEL = 0.05
-
-
 NAMED = {"strategy": is_said, "case": is_said, "budget?": (int, is_said), "why": is_said}
 ALLOWED = (Only({"change": lambda change: change in CHANGES[:2], "fact": FACT, **NAMED}),
            Only({"change": lambda change: change == CHANGES[2], **NAMED}))
@@ -61,28 +57,24 @@ def named_pairs(recorded, fresh, pairs):
 def compare_rows(recorded, fresh):
     """What changed between the rows of one strategy: lists of {"case", "fact"} by change, and the paired figures."""
     before, after = ({row["case"]: row for row in rows} for rows in (recorded, fresh))
-    both = [name for name in before if graded(before[name]) and graded(after.get(name, {}))]
-    if before.keys() != after.keys() or any(
-            before[name]["required_total"] != after[name]["required_total"] for name in both):
+    both = {name: (old, after[name]) for name, old in before.items() if graded(old) and graded(after.get(name, {}))}
+    if before.keys() != after.keys() or any(old["required_total"] != new["required_total"]
+                                            for old, new in both.values()):
         raise NotComparable("the reports grade other cases or facts under the same hash; record both again")
-    changes = {change: [] for change in ("lost", "stale", "over budget", "gained", "stale gone")}
-    pairs = {"cases": Counter(), "facts": Counter()}
-    for name in both:
-        old, new = before[name], after[name]
+    changes = {change: [] for change in (*CHANGES, "gained", "stale gone")}
+    for name, (old, new) in both.items():
         for field, more, less in (("missing", "lost", "gained"), ("stale_included", "stale", "stale gone")):
             changes[more] += [{"case": name, "fact": fact} for fact in difference(new[field], old[field])]
             changes[less] += [{"case": name, "fact": fact} for fact in difference(old[field], new[field])]
         if old["within_budget"] and not new["within_budget"]:
             changes["over budget"].append({"case": name})
-        lost = len(difference(new["missing"], old["missing"]))
-        gained = len(difference(old["missing"], new["missing"]))
-        pairs["cases"][not old["missing"], not new["missing"]] += 1
-        pairs["facts"] += Counter(
-            {(True, True): old["required_found"] - lost, (True, False): lost, (False, True): gained,
-             (False, False): len(old["missing"]) - gained})
+    complete = [(not old["missing"], not new["missing"]) for old, new in both.values()]
+    cases = paired(len(both), sum(old for old, _ in complete), complete.count((True, False)),
+                   complete.count((False, True)))
+    facts = paired(*(sum(old[field] for old, _ in both.values()) for field in ("required_total", "required_found")),
+                   len(changes["lost"]), len(changes["gained"]))
     return {**changes, "stale_cases": {"recorded": stale_cases(recorded), "fresh": stale_cases(fresh)},
-            "not_graded": [name for name in before if name not in both],
-            "paired": {unit: paired(counts) for unit, counts in pairs.items()}}
+            "not_graded": [name for name in before if name not in both], "paired": {"cases": cases, "facts": facts}}
 
 
 def stale_cases(rows):
@@ -97,10 +89,9 @@ def difference(facts, others):
     return list((Counter(map(fact_name, facts)) - Counter(map(fact_name, others))).elements())
 
 
-def paired(counts):
-    """Figures of Counter {(found before, found after): pairs}: discordant counts, exact p, Wilson intervals (95%)."""
-    total, lost, gained = sum(counts.values()), counts[True, False], counts[False, True]
-    before, after = counts[True, True] + lost, counts[True, True] + gained
+def paired(total, before, lost, gained):
+    """Figures of `total` pairs, `before` of them found in the recorded report: exact p, Wilson intervals (95%)."""
+    after = before - lost + gained
     low_high = [[round(end, 3) for end in wilson(complete, total)] if total else None for complete in (before, after)]
     return {"total": total, "found_recorded": before, "found_fresh": after, "gained": gained, "lost": lost,
             "mcnemar_p": float(f"{mcnemar(lost, gained):.6g}"), "interval_recorded": low_high[0],
@@ -108,11 +99,11 @@ def paired(counts):
 
 
 def smallest_difference(cases):
-    """The least that so many cases could have shown: discordant pairs, all on one side, with p at most LEVEL.
+    """The least that so many cases could have shown: discordant pairs, all on one side, with p at most 0.05.
 
     smallest_difference(12) -> six pairs, p 0.03125, within reach; smallest_difference(4) -> the same, out of reach
     """
-    pairs = next(n for n in range(1, 100) if mcnemar(n, 0) <= LEVEL)
+    pairs = next(n for n in range(1, 100) if mcnemar(n, 0) <= 0.05)
     return {"discordant_pairs": pairs, "mcnemar_p": mcnemar(pairs, 0), "cases": cases, "within_reach": cases >= pairs}
 
 
@@ -130,12 +121,11 @@ def read_allowed(path):
 def compare(recorded, fresh, pairs=(), allowed=()):
     """The gate's result for two reports."""
     check_comparable(recorded, fresh)
-    pairs, results = named_pairs(recorded, fresh, pairs), []
-    for budget, level in levels(recorded).items():
-        for old, new in pairs:
-            rows = compare_rows(level["cases"][old], levels(fresh)[budget]["cases"][new])
-            results.append({"strategy": new, **({"budget": budget} if budget else {}),
-                            **({"recorded_strategy": old} if old != new else {}), **rows})
+    results = [{"strategy": new, **({"budget": budget} if budget else {}),
+                **({"recorded_strategy": old} if old != new else {}),
+                **compare_rows(level["cases"][old], levels(fresh)[budget]["cases"][new])}
+               for pairs in [named_pairs(recorded, fresh, pairs)]
+               for budget, level in levels(recorded).items() for old, new in pairs]
     decision, blocking, used = decide(results, allowed)
     names = set(map(name_of, used))
     hashes = [{key: report[key] for key in report if key.endswith("_sha256") or key == "case_set"}
@@ -181,13 +171,13 @@ def change_text(change, stale):
     return f"{kind}: {case}: {change.get('fact', 'the whole request')}" + ", without its replacement" * alone
 
 
-def table(result):
+def told(result):
     """The result as lines of text for a person."""
     rows = [["strategy", "unit", "found", "of", "gained", "lost", "exact McNemar p"]]
     for row in result["results"]:
         for unit, figures in row["paired"].items():
-            found = f"{figures['found_recorded']} -> {figures['found_fresh']}"
-            rows.append([place_of(row), "complete cases" if unit == "cases" else "facts", found, figures["total"],
+            rows.append([place_of(row), "complete cases" if unit == "cases" else "facts",
+                         f"{figures['found_recorded']} -> {figures['found_fresh']}", figures["total"],
                          figures["gained"], figures["lost"], f"{figures['mcnemar_p']:.3g}"])
     yield from columns(rows, right=(2, 3, 4, 5))
     for row in result["results"]:
@@ -209,17 +199,15 @@ def table(result):
 
 
 def checks(result, fresh):
-    """The result for base.ci: a check for each change that nothing allows, and for each case without one."""
-    blocking = {}
-    for change in result["blocking"]:
-        blocking.setdefault((place_of(change), change["case"]), []).append(change)
+    """Yield for base.ci a check for each change that nothing allows, and for each case without one."""
     for row in result["results"]:
-        group, stale = place_of(row), row["stale_cases"]["fresh"]
+        group = place_of(row)
         for case in (case["case"] for case in levels(fresh)[row.get("budget")]["cases"][row["strategy"]]):
-            failed = [(text, "failed", text)
-                      for text in (change_text(change, stale) for change in blocking.get((group, case), []))]
-            undecided = [(case, "error", "not graded: a selector failed there")] * (case in row["not_graded"])
-            for name, state, message in failed + undecided or [(case, "passed", "")]:
+            states = [(change_text(change, row["stale_cases"]["fresh"]), "failed") for change in result["blocking"]
+                      if (place_of(change), change["case"]) == (group, case)]
+            states += [(case, "error")] * (case in row["not_graded"])
+            for name, state in states or [(case, "passed")]:
+                message = {"failed": name, "error": "not graded: a selector failed there", "passed": ""}[state]
                 yield {"group": group, "name": name, "state": state, "message": message}
 
 
@@ -239,7 +227,7 @@ def main(argv=None):
     result = compare(*reports, args.pair, read_allowed(args.allow))
     tell_ci("workbench.compare", list(checks(result, reports[1])), args.junit)
     sys.stdout.write(dump(result))
-    for line in table(result):
+    for line in told(result):
         print(one_line(line, 500), file=sys.stderr)
     return {"safe": 0, "blocked": 1, "undecided": 3}[result["decision"]]
 

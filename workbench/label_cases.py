@@ -5,10 +5,11 @@ Run:  echo '[{"role": "user", "content": "Port 80."}, {"role": "user", "content"
       python -m workbench.label_cases cases.local.json labelled.local.json
 
 Each question is shown with the reply that was given and numbered candidates: sentences of the history that share rare
-words with it, then the newest others; an equal sentence once, with its turns. Every answer is kept at once in a journal
-beside the output; stopped at any point, the same command goes on there. The output, written when you stop or finish,
-has the cases with a required fact; an earlier one is kept beside it. --labels OLD, when a log has grown and is imported
-anew: a case whose history and question are as in the labelled set OLD keeps its labels.
+words with it, then the newest others; an equal sentence once, with its turns: its last turn is meant when it is marked
+required, all of them when it is marked stale. Every answer is kept at once in a journal beside the output; stopped at
+any point, the same command goes on there. The output, written when you stop or finish, has the cases with a required
+fact; an earlier one is kept beside it. --labels OLD, when a log has grown and is imported anew: a case whose history
+and question are as in the labelled set OLD keeps its labels.
 """
 
 import json
@@ -28,16 +29,8 @@ from selection.retrievers import best_first, then_newest
 from strategies import turn_messages
 from tokenizer import TokenizerError, counter
 from tokens.manifest import MANIFEST
-from workbench.import_cases import UNCHECKED
+from workbench.import_cases import UNCHECKED, case_set
 
-ANSWERS = """\
-answers  1 4      these are required          s 2     this one is stale (replaced later)
-         d 1      take mark 1 back            t 3     show the last turn of candidate 3, whole
-         /words   other candidates, by words  Enter   on to the next case
-         n        nothing to find: leave the case out       u  undo the case before       q  stop, all is kept
-         Of a sentence that stands in several turns its last is required, and all are stale.
-
-"""
 HELP = "numbers: required; s N: stale; d N: drop mark N; /words: search; t N: whole turn; n: nothing; u: undo; q: stop"
 WORDS = {"": "next", "n": "nothing", "u": "undo", "q": "stop"}
 LETTERS = {"": "required", "s": "stale", "d": "drop", "t": "turn"}
@@ -62,8 +55,8 @@ def sentences(history):
     for turn in history:
         for message in turn_messages(turn):
             for text in [text for line in message["content"].split("\n") for text in pieces(line)]:
-                turns = known.pop(text, {"turns": []})["turns"]
-                known[text] = {"text": text, "turns": list(dict.fromkeys([*turns, turn["id"]])), "role": message["role"]}
+                turns = dict.fromkeys([*known.pop(text, {"turns": []})["turns"], turn["id"]])
+                known[text] = {"text": text, "turns": list(turns), "role": message["role"]}
     return list(known.values())
 
 
@@ -249,10 +242,8 @@ def finish(value, entries, add, out, own):
     done = labelled(entries)
     cases = [without_reply(case) | done[case["id"]]["labels"] for case in value["cases"] if case["id"] in done]
     cases = [case for case in cases if case["required"]]
-    used = {case["history"] for case in cases}
-    made = {**value, "histories": {name: turns for name, turns in value["histories"].items() if name in used},
-            "cases": cases}
     if cases:
+        made = case_set(value["histories"], cases)
         check_set(made, out)
         data = dump(made).encode("utf-8")
         add({"written_sha256": sha256(data)})
@@ -263,7 +254,8 @@ def finish(value, entries, add, out, own):
 
 def main(argv=None):
     parser = make_parser(__doc__)
-    parser.epilog = ANSWERS + parser.epilog
+    parser.epilog = (f"answers  {HELP}\n         of a sentence in several turns its last is required, and all are stale"
+                     f"\n\n{parser.epilog}")
     parser.add_argument("cases", type=Path, help="case set to be labelled, as workbench.import_cases chat writes it")
     parser.add_argument("out", type=Path, help="where the labelled set goes; the journal stands beside it")
     parser.add_argument("--labels", type=Path, metavar="OLD", help="take over labels of unchanged cases of this set")

@@ -14,9 +14,11 @@ paired    questions complete by one rule and not by the other, exact McNemar tes
 
 import random
 import sys
+from collections import defaultdict
 from pathlib import Path
 
 from base.command import InputError, dump, make_parser, progress, read_json, run_command, whole_numbers
+from base.result_files import graded
 from base.shown import columns
 from base.stats import mcnemar
 from evaluate import grade
@@ -30,7 +32,6 @@ from workbench.published_sets import import_locomo
 
 BUDGETS = [1024, 4096, 16384]
 CUTS = (5, 10, 25, 50)
-DRAWS, SEED = 10_000, 20240227
 
 
 def read_cases(path):
@@ -38,25 +39,22 @@ def read_cases(path):
     value = read_json(path)
     if isinstance(value, list) and value and isinstance(value[0], dict) and "sample_id" in value[0]:
         histories, cases, _ = import_locomo(value, path)
-        if not cases:
-            raise InputError(f"{path}: no question of it has evidence to find; use locomo10.json unchanged")
         value = case_set(histories, cases, BUDGETS[0])
     cases = check_set(value, path)
-    for case in cases:
-        if any(isinstance(fact, str) for fact in case["required"]):
-            problem = f"case {case['id']!r} has a fact without a turn"
-            raise InputError(f"{path}: {problem}; write {{'turn': its id, 'text': the whole message}}")
+    if unplaced := [case["id"] for case in cases if any(isinstance(fact, str) for fact in case["required"])]:
+        problem = f"case {unplaced[0]!r} has a fact without a turn"
+        raise InputError(f"{path}: {problem}; write {{'turn': its id, 'text': the whole message}}")
     return cases
 
 
 def figures(rows):
     """Labels found and in all, complete questions and mean tokens of rows; a row without a grade is counted apart."""
-    graded = [row for row in rows if "error" not in row]
-    return {"questions": len(graded), "labels": sum(row["required_total"] for row in graded),
-            "labels_found": sum(row["required_found"] for row in graded),
-            "complete_questions": sum(not row["missing"] for row in graded),
-            "mean_input_tokens": round(sum(row["input_tokens"] for row in graded) / len(graded), 1) if graded else None,
-            "errors": len(rows) - len(graded)}
+    scored = list(filter(graded, rows))
+    return {"questions": len(scored), "labels": sum(row["required_total"] for row in scored),
+            "labels_found": sum(row["required_found"] for row in scored),
+            "complete_questions": sum(not row["missing"] for row in scored),
+            "mean_input_tokens": round(sum(row["input_tokens"] for row in scored) / len(scored), 1) if scored else None,
+            "errors": len(rows) - len(scored)}
 
 
 def by_group(rows, of=figures):
@@ -71,29 +69,28 @@ def by_group(rows, of=figures):
 
 def against(rows, baseline, history_of):
     """A rule's rows paired with the baseline's; history_of: case id -> what names its history."""
-    old = {row["case"]: row for row in baseline if "error" not in row}
-    pairs = [(row, old[row["case"]]) for row in rows if "error" not in row and row["case"] in old]
-    gained = sum(not new["missing"] and bool(before["missing"]) for new, before in pairs)
-    lost = sum(bool(new["missing"]) and not before["missing"] for new, before in pairs)
-    sums = {}
+    old = {row["case"]: row for row in filter(graded, baseline)}
+    pairs = [(row, old[row["case"]]) for row in filter(graded, rows) if row["case"] in old]
+    complete = [(not new["missing"], not before["missing"]) for new, before in pairs]
+    gained, lost = complete.count((True, False)), complete.count((False, True))
+    sums = defaultdict(lambda: [0, 0])  # of each history: labels found more, labels
     for new, before in pairs:
-        total = sums.setdefault(history_of[new["case"]], [0, 0])
-        total[0] += new["required_found"] - before["required_found"]
-        total[1] += new["required_total"]
+        sums[history_of[new["case"]]][0] += new["required_found"] - before["required_found"]
+        sums[history_of[new["case"]]][1] += new["required_total"]
     return {"pairs": len(pairs), "gained": gained, "lost": lost, "mcnemar_p": float(f"{mcnemar(lost, gained):.3g}"),
             "labels_difference": sum(more for more, _ in sums.values()), "histories": len(sums),
             "difference_interval": bootstrap(list(sums.values())) if sums else None}
 
 
-def bootstrap(sums, draws=DRAWS, seed=SEED):
+def bootstrap(sums, draws=10_000):
     """The 95% percentile interval of the summed difference over the summed labels, histories drawn anew.
 
     bootstrap([[1, 10], [1, 10]]) -> [0.1, 0.1]
     """
-    draw, shares = random.Random(seed), []
+    draw, shares = random.Random(20240227), []
     for _ in range(draws):
-        chosen = draw.choices(sums, k=len(sums))
-        shares.append(sum(more for more, _ in chosen) / sum(labels for _, labels in chosen))
+        more, labels = map(sum, zip(*draw.choices(sums, k=len(sums))))
+        shares.append(more / labels)
     shares.sort()
     return [round(shares[int(0.025 * draws)], 4), round(shares[int(0.975 * draws) - 1], 4)]
 
@@ -114,40 +111,34 @@ def messages_apart(history):
 
 def order(rule, case):
     """The numbers of the turns in the order in which a rule would take them; None for one that has none."""
-    history, question = case["history"], case["current"]
-    newest = len(history) - 1
+    newest_first = range(len(case["history"]))[::-1]
     if rule == "recent":
-        return range(newest, -1, -1)
+        return newest_first
     if rule == "hybrid":
-        return list(dict.fromkeys([newest, *order_of(history, "relevant", question)]))
-    return order_of(history, rule, question) if rule == "relevant" or rule in SELECTORS else None
+        return list(dict.fromkeys([newest_first[0], *order("relevant", case)]))
+    return order_of(case["history"], rule, case["current"]) if rule in ("relevant", *SELECTORS) else None
 
 
 def recall_at(cases, names):
     """{rule: {k: mean share of labels found}}; None for rules that have no order (notes, and one's own)."""
-    shares = {name: dict.fromkeys(map(str, CUTS), 0.0) for name in names}
+    shares = {name: [] for name in names}  # of each case, at each cut
     for case in progress(cases, desc="recall at k"):
         apart, by_turn = messages_apart(case["history"])
         labels = [{number for number, text in by_turn[fact["turn"]] if fact["text"] in text}
                   for fact in case["required"]]
         for name in names:
-            ranked = order(name, {**case, "history": apart})
-            if ranked is None:
-                shares[name] = None
-                continue
-            for cut in CUTS:
-                first = set(ranked[:cut])
-                shares[name][str(cut)] += sum(not first.isdisjoint(label) for label in labels) / len(labels)
-    return {name: share and {cut: round(value / len(cases), 4) for cut, value in share.items()}
-            for name, share in shares.items()}
+            if (ranked := order(name, {**case, "history": apart})) is not None:
+                shares[name].append([sum(not label.isdisjoint(ranked[:cut]) for label in labels) / len(labels)
+                                     for cut in CUTS])
+    return {name: {str(cut): round(sum(at_cut) / len(cases), 4) for cut, at_cut in zip(CUTS, zip(*rows))} or None
+            for name, rows in shares.items()}
 
 
 def measure(path, names, budgets, baseline, jobs=1):
     """The whole result for a file."""
-    cases = read_cases(path)
-    result, _ = run_cases(cases, names, path, grade, budgets, jobs=jobs)
+    cases, levels = read_cases(path), {}
     history_of = {case["id"]: id(case["history"]) for case in cases}
-    levels = {}
+    result, _ = run_cases(cases, names, path, grade, budgets, jobs=jobs)
     for budget, rows in progress(result.items(), desc="pairs"):
         paired = {name: {group: against(some, rows[baseline], history_of)
                          for group, some in by_group(rows[name], list).items() if group in ("all", "dev", "held_out")}

@@ -67,9 +67,9 @@ class Tokens:
         runs = [messages[start:end] for start, end in zip([0, *starts], [*starts, len(messages)])]
         try:
             if not self._around:
-                whole = self._count.text(BEFORE + AFTER)
-                opening = max(whole.rfind(token, 0, whole.rfind("Q2")) for token in self._count.control_tokens)
-                self._around = whole[:opening], whole[opening:]
+                text = self._count.text(BEFORE + AFTER)
+                opening = max(text.rfind(token, 0, text.rfind("Q2")) for token in self._count.control_tokens)
+                self._around = text[:opening], text[opening:]
             return [self._piece(run, number > 0, number < len(starts)) for number, run in enumerate(runs)]
         except CountError:
             return ()
@@ -113,17 +113,17 @@ def read_conversations(path, count):
         cases = check_set(first if "cases" in first else [value for _, value in values], path)
         asked = Counter(id(case["history"]) for case in cases)
         cases = {id(case["history"]): case for case in reversed(cases)}
-        return [(case["id"], case["instructions"], case["history"] + [asks(case)] * (asked[one] == 1))
-                for one, case in reversed(cases.items())], losses
+        return [(case["id"], case["instructions"], case["history"] + [question(case)] * (asked[history] == 1))
+                for history, case in reversed(cases.items())], losses
     histories, cases, unread = import_chat(values)
     losses += unread
     made = that_fit(case_set(histories, cases, NO_LIMIT), count, losses)
     check_some(made, losses, path)
-    return [(case["id"], case["instructions"], made["histories"][case["history"]] + [asks(case)])
+    return [(case["id"], case["instructions"], made["histories"][case["history"]] + [question(case)])
             for case in made["cases"]], losses
 
 
-def asks(case):
+def question(case):
     """The question of a case as a turn without a reply."""
     return {"user": case["current"], "assistant": ""}
 
@@ -134,10 +134,10 @@ def survey(conversations, rules, budgets, count, least=0, block=1):
     rules    {name: strategy}
     figures  requests, failed (the rule gave no request), turns (there were), turns_sent, tokens, cached_tokens
     """
-    none = dict.fromkeys(COUNTED, 0)
-    levels = {budget: {"fit_whole": 0, "never_fit": 0, "rules": dict.fromkeys(rules, none)} for budget in budgets}
+    levels = {budget: {"fit_whole": 0, "never_fit": 0, "rules": {rule: dict.fromkeys(COUNTED, 0) for rule in rules}}
+              for budget in budgets}
     for conversation in progress(conversations, desc="survey", unit=" conversations"):
-        tokens, before, last = Tokens(count), {}, {}
+        tokens, before = Tokens(count), {}
         try:
             for case in requests(conversation):
                 smallest, whole = count(render(case, [])), request_cost(case, count, range(len(case["history"])))
@@ -146,17 +146,17 @@ def survey(conversations, rules, budgets, count, least=0, block=1):
                     level["never_fit"] += smallest > budget
                     for rule, select in rules.items() if smallest <= budget else ():
                         selected, problem = run_one(rule, select, with_input(case, budget), count, {})
-                        added = (0, 1, 0, 0, 0, 0)
+                        added = {"failed": 1}
                         if problem is None:
                             parts = tokens.parts(selected)
-                            prefix = common_prefix(parts, before.get((budget, rule), ()))
-                            before[budget, rule], last[budget, rule] = parts, selected
-                            added = (1, 0, len(case["history"]), len(selected["turns"]), selected["input_tokens"],
-                                     kept(prefix, least, block))
-                        figures = level["rules"][rule]
-                        level["rules"][rule] = {field: figures[field] + more for field, more in zip(COUNTED, added)}
-            for place, selected in last.items():
-                tokens.check(selected, before[place])
+                            prefix = common_prefix(parts, before.get((budget, rule), [()])[0])
+                            before[budget, rule] = parts, selected
+                            added = {"requests": 1, "turns": len(case["history"]), "turns_sent": len(selected["turns"]),
+                                     "tokens": selected["input_tokens"], "cached_tokens": kept(prefix, least, block)}
+                        for field, more in added.items():
+                            level["rules"][rule][field] += more
+            for parts, selected in before.values():
+                tokens.check(selected, parts)
         except CountError as error:
             raise InputError(f"conversation {conversation[0]!r}: {error}") from None
     return levels
@@ -174,22 +174,19 @@ def requests(conversation):
 
 def figures_of(level):
     """[[rule, requests, failed, share of turns sent, mean tokens, share cached]]; None for a share of nothing."""
-    return [[rule, one["requests"], one["failed"], ratio(one["turns_sent"], one["turns"]),
-             ratio(one["tokens"], one["requests"]), ratio(one["cached_tokens"], one["tokens"])]
-            for rule, one in level["rules"].items()]
-
-
-def ratio(part, whole):
-    return part / whole if whole else None
+    return [[rule, figures["requests"], figures["failed"], *(
+        figures[part] / figures[of] if figures[of] else None
+        for part, of in (("turns_sent", "turns"), ("tokens", "requests"), ("cached_tokens", "tokens")))]
+            for rule, figures in level["rules"].items()]
 
 
 def table(report):
     """The table for a person, shares in percent."""
     rows = [["budget", "rule", "requests", "failed", "turns sent", "mean tokens", "cached"]]
     for budget, level in report["budgets"].items():
-        for line in figures_of(level):
-            rows.append([f"{int(budget):,}", *("none" if value is None else format(value, form) for value, form in
-                                               zip(line, ("", "", "", ".1%", ",.1f", ".1%")))])
+        rows += [[f"{int(budget):,}", *("none" if value is None else format(value, form)
+                                        for value, form in zip(line, ("", "", "", ".1%", ",.1f", ".1%")))]
+                 for line in figures_of(level)]
     return columns(rows, right=(0, 2, 3, 4, 5, 6))
 
 

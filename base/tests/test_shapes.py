@@ -7,11 +7,11 @@ import unittest
 from pathlib import Path
 
 from base.shapes import Each, is_row, misfit
-from base.tests.made import broken
+from base.tests.made import broken, run
 from workbench import compare
 from workbench.report import __main__ as report
 from workbench.report.tests.made import REPLAY, SIGNALS, SURVEY, evaluation, sweep
-from workbench.tests.made import row, run
+from workbench.tests.made import row
 
 
 class Misfits(unittest.TestCase):

@@ -1,18 +1,6 @@
-"""A command run, made-up files of LoCoMo and LongMemEval, a chat log, a row and a report of an evaluation."""
+"""Made-up files of LoCoMo and LongMemEval, a chat log, a row and a report of an evaluation."""
 
-import contextlib
-import io
-
-from base.command import status_of
 from evaluate import summarize
-
-
-def run(main, *arguments):
-    """(status, standard output, standard error) of a command."""
-    with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
-        status = status_of(main, list(map(str, arguments)))
-    return status, out.getvalue(), err.getvalue()
-
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"at": "log"}'}}
 CHAT = [

@@ -1,6 +1,5 @@
 """The bench: a wrong option measured or told in a traceback, a generated set that no run would take, an unfair peer."""
 
-import json
 import os
 import signal
 import subprocess
@@ -12,7 +11,6 @@ from pathlib import Path
 from unittest import mock
 
 from base.tests.made import Files, needs_tokenizer
-from compaction.sessions.log import read_events
 from selection.cases import check_set
 from strategies import STRATEGIES
 from workbench import bench
@@ -24,7 +22,7 @@ class Options(Files):
             for parts in ("nope", ",", "fill,nope"):
                 self.refused("name some of counting", bench.main, "--parts", parts)
             with mock.patch.dict("os.environ", {"LAB_TOKENIZER": str(self.folder)}):
-                for part in bench.PARTS.keys() - {"answers", "signals"}:
+                for part in bench.PARTS.keys() - {"answers"}:
                     self.refused("run: python prepare.py", bench.main, "--parts", part)
 
 
@@ -34,10 +32,6 @@ class Generated(unittest.TestCase):
         self.assertEqual(case, bench.made_case(20, 900))
         self.assertNotEqual(case["history"][0], bench.made_case(21, 900)["history"][0])
         self.assertEqual(len(check_set([{**case, "required": [case["history"][3]["user"]]}], "made")), 1)
-
-    def test_a_generated_log_is_refused(self):
-        events = list(read_events((json.dumps(event).encode() for event in bench.event_log(450)), "log"))
-        self.assertEqual((len(events), len({event["conversation_id"] for event in events})), (450, 3))
 
 
 class Rows(unittest.TestCase):
@@ -69,9 +63,8 @@ class Stopped(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             pipe = os.path.join(folder, "pipe")
             os.mkfifo(pipe)
-            part = f"exec 3> '{pipe}'; echo up >&3; exec sleep 100000"
-            call = f"alone(subprocess.call, ['sh', '-c', {part!r}])"
-            words = [sys.executable, "-c", f"import subprocess; from workbench.bench import alone; {call}"]
+            part = f"import time; file = open({pipe!r}, 'w'); print('up', file=file, flush=True); time.sleep(10**6)"
+            words = [sys.executable, "-c", f"from workbench.bench import alone; alone(exec, {part!r})"]
             options = {"stderr": subprocess.DEVNULL, "cwd": Path(bench.ROOT), "start_new_session": True}
             with subprocess.Popen(words, **options, preexec_fn=default) as running:
                 try:
