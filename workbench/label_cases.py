@@ -168,7 +168,8 @@ def read_set(path, manifest):
     if problem := misfit(value, UNLABELLED, "the set"):
         raise InputError(f"{path}: not as workbench.import_cases writes it: {problem}; import it again")
     for case in value["cases"]:
-        texts = [{"turn": turn["id"], "text": message["content"]} for turn in value["histories"].get(case["history"], ())
+        history = value["histories"].get(case["history"], ())
+        texts = [{"turn": turn["id"], "text": message["content"]} for turn in history
                  for message in turn_messages(turn) if message["content"].strip()]
         if not texts:
             problem = f"no history with words is named {case['history']!r}"
@@ -188,7 +189,7 @@ def without_reply(case):
 
 
 def entry_of(case, history, labels):
-    """The journal's entry for the labels of a case. `key`: what they depend on, the question and the turns before it."""
+    """The journal's entry for a case's labels. `key`: what they depend on, the question and the turns before it."""
     return {"case": case["id"], "key": sha256(dump([case["current"], history])), "labels": labels}
 
 
