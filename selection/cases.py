@@ -17,6 +17,7 @@ import json
 import re
 from functools import cache
 from itertools import count as numbers_from
+from itertools import product
 from pathlib import Path
 
 from base.command import InputError, as_text, parse_json, read_bytes, sha256
@@ -113,13 +114,12 @@ def check_facts(case, path):
             check_fact(fact, case, path, f"{field}[{number}]")
             refuse(fact in case[field][:number] and f"{field} holds {fact_text(fact)!r} twice", path, name)
     refuse(not case["required"] and "required is empty", path, name, "name a fact that a correct answer depends on")
-    for fact in case["required"]:
-        refuse(fact in case["stale"] and f"{fact_text(fact)!r} is both required and stale", path, name)
-        for stale in case["stale"]:
-            text, other = fact_text(fact), fact_text(stale)
-            refuse(turn_of(fact) == turn_of(stale) and (text in other or other in text)
-                   and f"the required {text!r} and the stale {other!r} hold one another: finding one finds both",
-                   path, name, "make them longer or shorter until they differ")
+    for fact, stale in product(case["required"], case["stale"]):
+        text, other = fact_text(fact), fact_text(stale)
+        refuse(fact == stale and f"{text!r} is both required and stale", path, name)
+        refuse(turn_of(fact) == turn_of(stale) and (text in other or other in text)
+               and f"the required {text!r} and the stale {other!r} hold one another: finding one finds both",
+               path, name, "make them longer or shorter until they differ")
 
 
 def check_fact(fact, case, path, field):
@@ -136,8 +136,9 @@ def check_fact(fact, case, path, field):
         for place in ("instructions", "current"):
             refuse(text in case[place] and f"{field}: {text!r} already stands in {place}, so every strategy finds it",
                    path, name, "reword one of them")
+        marks = (f"- [turn {number}, {role}] " for number in range(1, len(history) + 1) for role in ROLES)
         problem = f"{field}: {text!r} also stands in what frames a note, so every note would hold it"
-        refuse(in_frame(text, len(history)) and problem, path, name, "make it longer")
+        refuse(any(text in part for part in (*NOTES_FRAME, *marks)) and problem, path, name, "make it longer")
     contents = [message["content"] for turn in history for message in turn_messages(turn)]
     if not any(text in content for content in contents):
         across = any(text in between.join(contents) for between in (" ", "\n", ""))
@@ -145,14 +146,7 @@ def check_fact(fact, case, path, field):
         refuse(f"{field}: {text!r} occurs in no message of {where}{only}", path, name, "copy it from one message")
 
 
-def in_frame(fact, turns):
-    """Whether a text stands in the block that notes stand in, or in the mark before a note: "- [turn 12, user] "."""
-    marks = (f"- [turn {number}, {role}] " for number in range(1, turns + 1) for role in ROLES)
-    return any(fact in part for part in NOTES_FRAME) or len(fact) < 32 and any(fact in mark for mark in marks)
-
-
 def turn_of(fact):
-    """The turn that a fact names, or None."""
     return fact["turn"] if isinstance(fact, dict) else None
 
 

@@ -8,8 +8,6 @@ It is in the request where one of these holds:
    a turn, a note or the question that looks like a note is none
 3. the text stands in any text of the request, the instructions and the question aside, and no other turn of the
    history has it: what a selector words anew counts where nobody else can have said it
-
-Needs no tokenizer: selection/cases.py looks before a run whether the template writes each fact.
 """
 
 import re
@@ -27,10 +25,10 @@ def turn_fact_sent(fact, case, selected):
     """Whether the request of a selection holds a fact of the form {"turn", "text"}."""
     history, text = case["history"], fact["text"]
     number = turn_numbers(history)[fact["turn"]]
-    if holders(history, text) == [number] and any(text in said for said in said_texts(case, selected)):
-        return True
-    return (message_sent(number, text, case, selected)
-            or any(turn == number and text in note_text(line) for turn, line in notes_sent(case, selected)))
+    return (holders(history, text) == [number] and any(text in said for said in said_texts(case, selected))
+            or message_sent(number, text, case, selected)
+            or any(turn == number and text in unescape(line.partition("] ")[2])
+                   for turn, line in notes_sent(case, selected)))
 
 
 def said_texts(case, selected):
@@ -79,8 +77,3 @@ def notes_sent(case, selected):
     block = BLOCK.fullmatch(content.rpartition(case["current"])[0])
     standing = [(number, line) for number, line in every if block and f"\n{line}\n" in f"\n{block[1]}\n"]
     return [note for note in standing if not any(note[1] in line for _, line in standing if line != note[1])]
-
-
-def note_text(line):
-    """The sentence of a note: note_text("- [turn 1, user] a &lt; b") -> "a < b"."""
-    return unescape(line.partition("] ")[2])

@@ -166,7 +166,7 @@ class MessageIndex:
         self._near = NearIndex()
         self._numbers, self._holders = {}, []  # stem -> its number; by that number: messages that hold the stem
         self._stems, self._fresh, self._brief = [], [], []  # by message; stems as numbers, each once
-        self._labels, self._bearers = [], Counter()  # by message: its label or None; label -> messages that bear it
+        self._labels = []  # by message: its label or None
         self._shares = None  # what depends on all messages, made at the first question after an `add`
         for message in messages:
             self.add(message)
@@ -177,7 +177,6 @@ class MessageIndex:
         self._near.add(f"[{date}] {text}" if date else text)
         label = LABEL.match(text)
         self._labels.append(label and label[1].lower())
-        self._bearers.update(self._labels[-1:] if label else ())
         own = [stem for passage in passages(text[label.end():] if label else text) for stem in passage]
         numbers, known = self._numbers, len(self._numbers)
         held = list(dict.fromkeys([numbers.setdefault(stem, len(numbers)) for stem in own]))
@@ -216,7 +215,7 @@ class MessageIndex:
 
     def _named(self, question):
         """The labels that share a word with the question."""
-        bearers = {label: times for label, times in self._bearers.items() if times >= BEARERS}
+        bearers = {label: times for label, times in Counter(self._labels).items() if label and times >= BEARERS}
         counts = Counter()
         for label, times in bearers.items():
             counts.update(dict.fromkeys(words(label), times))

@@ -62,9 +62,8 @@ def complaints(report):
             kinds = {}
             for row in rows:
                 problem = row.get("error")
-                if problem is None and not row["within_budget"]:
-                    problem = f"over budget with {row['input_tokens']} tokens"
-                if problem is not None:
+                if problem or not row["within_budget"]:
+                    problem = problem or f"over budget with {row['input_tokens']} tokens"
                     place = re.search(r"\([^()]+, line \d+\)\Z", problem)  # of the same error in the same line
                     kind = (re.sub(r"\d+", "0", problem.partition(":")[0]), place and place[0])
                     kinds.setdefault(kind, []).append((row["case"], problem))
@@ -90,7 +89,7 @@ def failing(row):
     parts = [f"lacks {len(row['missing'])} of {row['required_total']}" if row["missing"] else "",
              f"holds {len(row['stale_included'])} stale" if row["stale_included"] else "",
              "" if row["within_budget"] else "is over budget"]
-    return ", ".join(part for part in parts if part)
+    return ", ".join(filter(None, parts))
 
 
 def remarks(cases, names):
@@ -130,12 +129,10 @@ def explain(path, case_id, names, grade, budgets=None, manifest=None):
                     for number, (turn, cost) in enumerate(zip(history, costs), 1))]
         for name, select in selectors.items():
             selected, problem = run_one(name, select, case, count, {})
-            if problem is None:
-                row = grade(case, selected)
-                lines += ["", *about_choice(name, case, selected, row, costs)]
-            else:
-                lines += ["", f"{name}: failed: {one_line(problem)}"]
-            failed = failed or problem is not None or not row["within_budget"]
+            row = None if problem else grade(case, selected)
+            lines += ["", *(about_choice(name, case, selected, row, costs) if row else
+                            [f"{name}: failed: {one_line(problem)}"])]
+            failed = failed or not row or not row["within_budget"]
     return lines, failed
 
 

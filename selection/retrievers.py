@@ -1,24 +1,30 @@
 """Selectors that score what was said for a question: `evaluate.py --strategies bm25,near-messages` runs them.
 
 A rule gives an order, best first and the newer first among equals, in which turns are taken, each if it still fits.
-What scores nothing is never taken, but the filled rules give the room that is left to the newest. near-messages takes
-single messages (fills.py) instead of turns. A rule of one's own can use the same parts:
+What scores nothing is never taken, but the filled rules give the room that is left to the newest. A rule of one's own
+can use the same parts: fill(case, count, best_first(near(case))). What does not depend on the question is built once
+for a history, and an order is kept for the question's other budgets.
 
-    def my_rule(case, count):
-        return fill(case, count, best_first(near(case)))
+near-messages takes units instead of turns, a session's date shown once. What a unit adds depends on the one before it,
+so costs are looked up by neighbours. A reply may stand in a request without the question it answered.
 
-What does not depend on the question is built once for a history, and an order is kept for the question's other budgets.
+unit  what is chosen by itself: a user's text, an assistant's text, or a tool call with its results
+date  of a turn with session and date whose user text begins with that date in brackets, as importers write it: it is
+      shown with the first chosen message of the session, whoever says it
 """
 
+from bisect import bisect_left
 from functools import partial
-from math import fsum
+from itertools import islice
+from math import fsum, isnan, nan
 from operator import mul
+from typing import NamedTuple
 
 from modelkit.retrieval import Bm25Index, embed, shared_score, words_and_pairs
-from selection.fills import fill_messages, text_and_date, units
 from selection.near import MessageIndex, NearIndex
-from strategies import by_shared_words, fill, per_history, turn_text
+from strategies import BATCH, available, by_shared_words, fill, per_history, render, turn_messages, turn_text
 
+FIRST, REPLY = {"role": "user", "content": "Q"}, {"role": "assistant", "content": "A"}
 SHORTLIST = 20  # turns that `rerank` looks at
 _indexes = []  # [(class, the texts in it, index)] of the last 32: near and near-messages of 16 conversations
 
@@ -46,7 +52,7 @@ def near(case):
 
 
 def near_messages(case):
-    """MessageIndex: {number of a unit of fills.units: score}."""
+    """MessageIndex: {number of a unit of units: score}."""
     return grown_index(MessageIndex, _messages(case["history"])).scores(case["current"])
 
 
@@ -92,6 +98,151 @@ def order_of(history, rule, question):
         return then_newest(order_of(history, scored, question), size)
     case = {"history": history, "current": question}
     return by_shared_words(case) if rule == "relevant" else best_first(SCORES[rule](case))
+
+
+class Unit(NamedTuple):
+    """Messages that are chosen together, without their date."""
+
+    turn: int  # number of the turn that they belong to
+    messages: list
+    session: tuple | None  # (session, date) that is shown once
+    opens: bool  # a user's message: what it costs does not depend on the one before
+
+
+NOTHING = Unit(-1, [], None, True)  # stands before the first unit, as number -1
+
+
+@per_history
+def units(history):
+    """The units of the whole history in order."""
+    made = []
+    for number, turn in enumerate(history):
+        session, shown_date = None, f"[{turn.get('date')}] "
+        if turn.get("session") and turn.get("date") and turn["user"].startswith(shown_date):
+            session = (turn["session"], turn["date"])
+            turn = {**turn, "user": turn["user"].removeprefix(shown_date)}
+        for message in turn_messages(turn):
+            if message["role"] == "tool":
+                made[-1].messages.append(message)
+            else:
+                made.append(Unit(number, [message], session, message["role"] == "user"))
+    return made
+
+
+def text_and_date(unit):
+    """What is said in a unit, and the date that stands before it in its turn: before a user's text, else ""."""
+    date = unit.session[1] if unit.opens and unit.session else ""
+    return "\n".join(message.get("content") or "" for message in unit.messages), date
+
+
+def with_date(unit, dated=True):
+    """The messages of a unit as they stand in a request."""
+    if not dated or not unit.session:
+        return unit.messages
+    first, *rest = unit.messages
+    return [{**first, "content": f"[{unit.session[1]}] {first['content']}"}, *rest]
+
+
+def joined(messages):
+    """Messages, replies side by side made one with an empty line between: a template would run them together."""
+    result = []
+    for message in messages:
+        if result and is_reply(message) and is_reply(result[-1]):
+            result[-1] = {**message, "content": result[-1]["content"] + "\n\n" + message["content"]}
+        else:
+            result.append(message)
+    return result
+
+
+def is_reply(message):
+    return message["role"] == "assistant" and set(message) == {"role", "content"}
+
+
+def fill_messages(case, count, order):
+    """The selection that takes units (their numbers) in the given order, each if it still fits."""
+    every, (*head, question) = [*units(case["history"]), NOTHING], render(case, [])
+
+    def request(numbers):
+        messages = [message for before, number in zip([-1, *numbers], numbers)
+                    for message in with_date(every[number], every[number].session != every[before].session)]
+        return [*head, *joined(messages), question]
+
+    for part in (getattr(count, "part", untold), untold):
+        costs = neighbour_costs(case["history"], part)
+        chosen, tokens = take_units(order, available(case), costs, lambda numbers: count(request(numbers)))
+        if tokens == count(request(chosen)):  # else a template in which neighbours do not tell it all
+            break
+    return {"messages": request(chosen), "turns": sorted({every[number].turn for number in chosen}), "notes": 0,
+            "input_tokens": tokens}
+
+
+def untold(runs):
+    """The `part` of a counter that has none."""
+    return [None] * len(runs)
+
+
+def take_units(order, limit, costs, cost_of):
+    """(units that fit `limit` together, taken in the given order, tokens of the request)."""
+    chosen, used, order = [], cost_of([]), iter(order)
+    while batch := list(islice(order, BATCH)):
+        costs.learn([(-1, number, False) for number in batch])
+        for number in batch:
+            if costs.least(number) > limit - used:
+                continue
+            here = bisect_left(chosen, number)
+            total = used + costs.added(chosen[here - 1] if here else -1, number, chosen[here : here + 1])
+            if isnan(total):
+                total = cost_of([*chosen[:here], number, *chosen[here:]])
+            if total <= limit:
+                chosen.insert(here, number)
+                used = total
+    return chosen, used
+
+
+class NeighbourCosts:
+    """What a unit adds to a request, in tokens, by the unit before it; nan where only the whole request tells.
+
+    A user's text costs the same anywhere. A reply or a call costs what it adds behind the unit before it, whatever
+    stands further off: a reply is joined to a reply, a template may write a call into the message that it follows.
+    """
+
+    def __init__(self, history, part):
+        self._every, self._part, self._known = [*units(history), NOTHING], part, {}
+        self._first, answered = (nan if tokens is None else tokens for tokens in part([[FIRST], [FIRST, REPLY]]))
+        self._frame = answered - self._first
+
+    def learn(self, keys):
+        """The costs of keys (unit before, unit, whether it shows its date), counted together behind a user's text."""
+        new, runs = [key for key in keys if key not in self._known], []
+        for before, number, dated in new:
+            run = with_date(self._every[number], dated)
+            runs.append(run if self._every[number].opens else [FIRST, *joined([*self._every[before].messages, *run])])
+        for key, run, tokens in zip(new, runs, self._part(runs) if new else ()):
+            self._known[key] = nan if tokens is None else tokens - self._first * (run[0] is FIRST)
+        return [self._known[key] for key in keys]
+
+    def least(self, number):
+        """No more than a learnt unit adds anywhere: joined, a reply saves its own frame and that of the next."""
+        alone = self._known[-1, number, False]
+        return alone if self._every[number].opens else alone - 2 * (self._frame + 2)
+
+    def added(self, before, number, behind):
+        """What a request gains when a unit is put behind another and before `behind`, a list of one unit or none."""
+        return self.cost(before, number) + sum(self.cost(number, unit) - self.cost(before, unit) for unit in behind)
+
+    def cost(self, before, number):
+        """What a unit adds behind another."""
+        unit, last = self._every[number], self._every[before]
+        dated = unit.session != last.session
+        if unit.opens or last.opens:
+            return self.learn([(-1, number, dated)])[0]
+        if any(is_reply(message) and not message["content"].strip() for message in last.messages):
+            return nan  # a blank reply does not part what stands on both its sides
+        both, first = self.learn([(before, number, dated), (-1, before, False)])
+        return both - first
+
+
+neighbour_costs = per_history(NeighbourCosts)
 
 
 def _select(rule, case, count):

@@ -20,9 +20,10 @@ from pathlib import Path
 from threading import Thread
 
 from base.command import InputError, file_hash, progress
-from base.own_code import code_hash, is_own, load_function
+from base.own_code import code_hash, described, is_own, load_function
 from selection.cases import check_rendered, check_requests
 from selection.own import run_own, unwritten
+from selection.retrievers import SELECTORS
 from strategies import STRATEGIES, available
 from tokenizer import CountError, counter
 from tokens.manifest import MANIFEST
@@ -46,13 +47,8 @@ def selector_table(names):
 
 def find_selector(name):
     """The function that a name of `--strategies` stands for."""
-    if name in STRATEGIES:
-        return STRATEGIES[name]
-    if is_own(name):
-        return load_function(name)
-    from selection.retrievers import SELECTORS  # here, since the published four need nothing of it
-
-    return SELECTORS.get(name) or load_function(name, ", ".join([*STRATEGIES, *SELECTORS]))
+    known = {**STRATEGIES, **SELECTORS}
+    return known.get(name) or load_function(name, ", ".join(known))
 
 
 def selector_hashes(names):
@@ -167,8 +163,8 @@ def cluster(address):
             yield executor
         except (ImportError, RuntimeError) as error:  # what a cluster answers that cannot read the work
             remedy = "start its scheduler and workers with PYTHONPATH set to this folder and the tokenizer prepared"
-            reason = " ".join(str(error).split())
-            raise InputError(f"--scheduler {address}: the cluster cannot run this: {reason}; {remedy}") from error
+            problem = f"the cluster cannot run this: {described(error)}"
+            raise InputError(f"--scheduler {address}: {problem}; {remedy}") from error
 
 
 def run_group(cases, names, path, grade, budgets, manifest, checked, show=False):
@@ -184,7 +180,10 @@ def run_group(cases, names, path, grade, budgets, manifest, checked, show=False)
             try:
                 selected, problem = run_one(name, selectors[name], asked, count, snapshots)
                 if problem is None and key in checked:
-                    check_in_full(selected, count)
+                    as_sum, in_full = selected["input_tokens"], count.full(selected["messages"])
+                    if as_sum != in_full:
+                        raise CountError(f"{as_sum} tokens as a sum, {in_full} counted in full; no figure of this run "
+                                         "can be trusted: report it with the case")
                     if name not in STRATEGIES:  # joined messages: a mark in one may cut the other
                         problem = unwritten(case, selected["messages"], count)
             except CountError as error:
@@ -192,14 +191,6 @@ def run_group(cases, names, path, grade, budgets, manifest, checked, show=False)
             failed = {"case": case["id"], "split": case["split"], "kind": case["kind"], "error": problem}
             rows[key] = grade(asked, selected) if problem is None else failed
     return rows
-
-
-def check_in_full(selected, count):
-    """CountError where a request's cost as a sum is not what the whole request costs."""
-    in_full = count.full(selected["messages"])
-    if in_full != selected["input_tokens"]:
-        problem = f"{selected['input_tokens']} tokens as a sum, {in_full} counted in full"
-        raise CountError(f"{problem}; no figure of this run can be trusted: report it with the case")
 
 
 def run_one(name, select, case, count, snapshots):

@@ -31,7 +31,7 @@ import strategies
 from base.command import InputError, dump, make_parser, progress, run_command
 from base.shown import columns
 from selection.cases import load_cases
-from selection.fills import fill_messages
+from selection.retrievers import fill_messages
 from tokenizer import counter, load_counter
 from tokens.manifest import MANIFEST, folder, read_manifest, verify
 

@@ -23,8 +23,7 @@ from base.shown import columns
 from base.stats import mcnemar
 from evaluate import grade
 from selection.cases import check_set
-from selection.fills import units, with_date
-from selection.retrievers import SELECTORS, order_of
+from selection.retrievers import SELECTORS, order_of, units, with_date
 from selection.run import run_cases, selector_table
 from strategies import STRATEGIES, per_history
 from workbench.import_cases import case_set

@@ -9,7 +9,7 @@ import strategies
 from evaluate import grade
 from selection.cases import CaseError, ambiguous_facts, check_rendered
 from selection.facts import notes_sent
-from selection.fills import joined
+from selection.retrievers import joined
 from selection.tests.made import case_of, count_words
 from strategies import STRATEGIES, selection
 

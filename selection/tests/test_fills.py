@@ -4,7 +4,7 @@ import random
 import unittest
 
 from base.tests.made import needs_tokenizer
-from selection.fills import fill_messages, joined, text_and_date, units
+from selection.retrievers import fill_messages, joined, text_and_date, units
 from selection.tests.made import Adding, case, count
 from strategies import available
 

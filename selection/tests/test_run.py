@@ -20,8 +20,8 @@ from base.tests.fuzz_samples import small_tokenizer, template
 from base.tests.made import needs_tokenizer
 from evaluate import ROOT, grade, main, run
 from selection import run as run_cases
-from selection.fills import fill_messages
 from selection.reporting import explain
+from selection.retrievers import fill_messages
 from selection.tests.made import doubles, refuses
 from tokenizer import counter
 
@@ -151,7 +151,8 @@ class ManyCases(unittest.TestCase):
             return text(self, [{**one, "content": one["content"].rpartition("</think>")[2]} for one in messages], tools)
 
         replies = {"replies": lambda case, count: fill_messages(case, count, [1, 3])}
-        with mock.patch.dict("selection.retrievers.SELECTORS", replies), mock.patch("selection.run.check_in_full"):
+        with mock.patch.dict("selection.retrievers.SELECTORS", replies), mock.patch.object(
+                type(counter()), "full", lambda self, messages: self(messages)):
             self.assertEqual(run(path, ["replies"])["cases"]["replies"][0]["missing"], [])
             with mock.patch.object(type(counter()), "text", cutting):
                 (row,) = run(path, ["replies"])["cases"]["replies"]
