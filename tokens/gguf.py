@@ -3,6 +3,7 @@
 Reads GGUF versions 2 and 3, little-endian; no tensors. What comes out is only as good as its hash.
 """
 
+import io
 import json
 import struct
 
@@ -10,117 +11,99 @@ ADDED = (3, 4)  # the token types, control and user-defined, whose tokens stand 
 FLAGS = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
 SPACE = "\u2581"  # how the vocabulary writes a space
 STRING, ARRAY = 8, 9
-NUMBERS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
+NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+quoted = json.JSONEncoder(ensure_ascii=False).encode
+SEQUENCES = [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}]
+LAYOUT = {  # a tokenizers file's value, its keys in the order in which that library writes them
+    "version": "1.0", "truncation": None, "padding": None, "added_tokens": None,
+    "normalizer": {"type": "Replace", "pattern": {"String": " "}, "content": SPACE},
+    "pre_tokenizer": {"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious", "invert": False},
+    "post_processor": {"type": "TemplateProcessing", "single": SEQUENCES[:1], "pair": SEQUENCES, "special_tokens": {}},
+    "decoder": {"type": "Sequence", "decoders": [
+        {"type": "Replace", "pattern": {"String": SPACE}, "content": " "}, {"type": "ByteFallback"}, {"type": "Fuse"}]},
+    "model": {"type": "BPE", "dropout": None, "unk_token": "<unk>", "continuing_subword_prefix": None,
+              "end_of_word_suffix": None, "fuse_unk": True, "byte_fallback": True, "ignore_merges": False,
+              "vocab": None, "merges": None}}
 
 
 class GgufError(ValueError):
     """Bytes that are no GGUF file with a BPE vocabulary. The text is a phrase without a full stop."""
 
 
-class Reader:
-    """A place in the bytes of a GGUF file that moves on with each value read."""
+def take(file, length):
+    piece = file.read(length)
+    if len(piece) < length:
+        raise GgufError(f"the file ends at byte {file.tell()}, inside its metadata")
+    return piece
 
-    def __init__(self, data):
-        self.data, self.at = data, 0
 
-    def take(self, length):
-        piece = self.data[self.at : self.at + length]
-        if len(piece) < length:
-            raise GgufError(f"the file ends at byte {len(self.data)}, inside its metadata")
-        self.at += length
-        return piece
+def numbers(file, form):
+    return struct.unpack(f"<{form}", take(file, struct.calcsize(f"<{form}")))
 
-    def number(self, form):
-        return struct.unpack(form, self.take(struct.calcsize(form)))[0]
 
-    def string(self):
-        length = int.from_bytes(self.take(8), "little")  # not `number`: a vocabulary has most of a million texts
-        return self.take(length).decode("utf-8")
+def string(file):
+    length = int.from_bytes(take(file, 8), "little")  # not `numbers`: a vocabulary has most of a million texts
+    return take(file, length).decode("utf-8")
 
-    def value(self, kind):
-        if kind in NUMBERS:
-            return self.number(NUMBERS[kind])
-        if kind == STRING:
-            return self.string()
-        if kind != ARRAY:
-            raise GgufError(f"metadata of the unknown type {kind} before byte {self.at}")
-        kind, count = self.number("<I"), self.number("<Q")
+
+def value(file, kind):
+    if kind == STRING:
+        return string(file)
+    if kind == ARRAY:
+        kind, count = numbers(file, "IQ")
         if kind in NUMBERS:  # one call for all of them: there are as many token types as tokens
-            form = f"<{count}{NUMBERS[kind][1]}"
-            return list(struct.unpack(form, self.take(struct.calcsize(form))))
-        return [self.value(kind) for _ in range(count)]
+            return list(numbers(file, f"{count}{NUMBERS[kind]}"))
+        return [value(file, kind) for _ in range(count)]
+    if kind not in NUMBERS:
+        raise GgufError(f"metadata of the unknown type {kind} before byte {file.tell()}")
+    return numbers(file, NUMBERS[kind])[0]
 
 
 def read_metadata(data):
     """The metadata of a GGUF file's bytes as {key: value}, or GgufError."""
-    reader = Reader(data)
-    if reader.take(4) != b"GGUF":
+    file = io.BytesIO(data)
+    if take(file, 4) != b"GGUF":
         raise GgufError("it does not start with GGUF")
-    version = reader.number("<I")
+    version, _, count = numbers(file, "IQQ")  # in between how many tensors; none is read
     if version not in (2, 3):
         raise GgufError(f"GGUF version {version} is not 2 or 3")
-    reader.number("<Q")  # how many tensors; none is read
     try:
-        return {reader.string(): reader.value(reader.number("<I")) for _ in range(reader.number("<Q"))}
+        return {string(file): value(file, *numbers(file, "I")) for _ in range(count)}
     except (UnicodeDecodeError, struct.error, OverflowError, MemoryError, RecursionError) as error:
-        raise GgufError(f"its metadata cannot be read near byte {reader.at}: {error}") from None
+        raise GgufError(f"its metadata cannot be read near byte {file.tell()}: {error}") from None
 
 
 def tokenizer_json(data):
     """The bytes of the tokenizer.json that the vocabulary of a GGUF file (bytes) stands for, or GgufError."""
-    metadata = read_metadata(data)
+    return rebuilt(read_metadata(data))
+
+
+def rebuilt(metadata):
+    """The tokenizer.json of the vocabulary in a GGUF file's metadata.
+
+    Vocabulary and merges are not left to the library's indenting, which walks over their million texts in Python.
+    """
     try:
         tokens, types, merges = (metadata[f"tokenizer.ggml.{name}"] for name in ("tokens", "token_type", "merges"))
-        pairs = [split_merge(merge) for merge in merges]
-        kinds = enumerate(types)
-        added = [{"id": number, "content": tokens[number], **FLAGS} for number, kind in kinds if kind in ADDED]
+        added = [{"id": number, "content": tokens[number], **FLAGS}
+                 for number, kind in enumerate(types) if kind in ADDED]
+        # A later token of the same text takes the place of the earlier one, as in a dict.
+        vocabulary = json.dumps({token: number for number, token in enumerate(tokens)}, ensure_ascii=False,
+                                separators=(",\n      ", ": "))
+        pairs = ",\n      ".join(map(merge_json, merges))
     except KeyError as error:
         raise GgufError(f"its metadata has no {error.args[0]}") from None
-    except (IndexError, TypeError) as error:
+    except (IndexError, TypeError, AttributeError) as error:
         raise GgufError(f"its vocabulary is not of the kind that can be rebuilt: {error}") from None
-    return file_text(added, tokens, pairs).encode("utf-8")
+    frame = json.dumps({**LAYOUT, "added_tokens": added}, indent=2, ensure_ascii=False)
+    for name, (opening, closing), lines in ("vocab", "{}", vocabulary[1:-1]), ("merges", "[]", pairs):
+        frame = frame.replace(f'"{name}": null', f'"{name}": {opening}\n      {lines}\n    {closing}')
+    return frame.encode("utf-8")
 
 
-def file_text(added, tokens, pairs):
-    """The two-space indented JSON of `layout`. Vocabulary and merges are written by hand, since the library's own
-    indenting walks over each of their million strings in Python."""
-    quote = json.JSONEncoder(ensure_ascii=False).encode
-    # A later token of the same text takes the place of the earlier one, as in a dict.
-    vocabulary = {token: number for number, token in enumerate(tokens)}
-    entries = [f"{quote(token)}: {number}" for token, number in vocabulary.items()]
-    merges = [f"[\n        {quote(one)},\n        {quote(other)}\n      ]" for one, other in pairs]
-    frame = json.dumps(layout(added), indent=2, ensure_ascii=False)
-    frame = frame.replace('"vocab": null', '"vocab": ' + block("{", entries, "}"))
-    return frame.replace('"merges": null', '"merges": ' + block("[", merges, "]"))
-
-
-def block(opening, lines, closing):
-    """Lines at the depth of the model's fields, between brackets."""
-    return f"{opening}\n      " + ",\n      ".join(lines) + f"\n    {closing}" if lines else opening + closing
-
-
-def split_merge(merge):
-    """["a", "b"] of the merge "a b". The space that separates is the first after the first character."""
+def merge_json(merge):
+    """The pair of the merge "a b". The space that separates is the first after the first character."""
     at = merge.find(" ", 1)
     if at < 0:
         raise GgufError(f"the merge {merge!r} is no pair")
-    return [merge[:at], merge[at + 1 :]]
-
-
-def layout(added):
-    """A tokenizers file's value, its keys in the order in which that library writes them; file_text adds the rest."""
-    return {
-        "version": "1.0", "truncation": None, "padding": None, "added_tokens": added,
-        "normalizer": {"type": "Replace", "pattern": {"String": " "}, "content": SPACE},
-        "pre_tokenizer": {"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious",
-                          "invert": False},
-        "post_processor": {"type": "TemplateProcessing", "single": [{"Sequence": {"id": "A", "type_id": 0}}],
-                           "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
-                           "special_tokens": {}},
-        "decoder": {
-            "type": "Sequence",
-            "decoders": [{"type": "Replace", "pattern": {"String": SPACE}, "content": " "}, {"type": "ByteFallback"},
-                         {"type": "Fuse"}]},
-        "model": {"type": "BPE", "dropout": None, "unk_token": "<unk>", "continuing_subword_prefix": None,
-                  "end_of_word_suffix": None, "fuse_unk": True, "byte_fallback": True, "ignore_merges": False,
-                  "vocab": None, "merges": None}}
+    return f"[\n        {quoted(merge[:at])},\n        {quoted(merge[at + 1 :])}\n      ]"

@@ -1,4 +1,4 @@
-"""Which files a pinned tokenizer consists of, where they lie, and whether what lies there is what was pinned.
+"""Which files a pinned tokenizer consists of, where they lie, whether they are the pinned ones, how they get there.
 
 manifest  {"model", "revision", "license", "bos_token", "files": {name: {"bytes", "sha256"}}, "packages": {name: ...}};
           "packages" names, where one is known, a published package that carries a file (tokens/index.py); "today" is
@@ -7,15 +7,20 @@ manifest  {"model", "revision", "license", "bos_token", "files": {name: {"bytes"
 
 import os
 import re
+import sys
+from contextlib import contextmanager
 from datetime import date
+from itertools import count
 from pathlib import Path
 
-from base.command import InputError, read_json, sha256
+from base.command import InputError, read_json, sha256, write_bytes
+from base.lines import lock
 from base.shapes import Each, Only, misfit
 
 ROOT = Path(__file__).resolve().parents[1]
 MANIFEST = ROOT / "tokenizer-manifest.json"
 FILES = ("tokenizer.json", "chat_template.jinja")
+ELSEWHERE = "put that right, or name another folder with LAB_TOKENIZER"
 
 
 class TokenizerError(InputError):
@@ -25,9 +30,7 @@ class TokenizerError(InputError):
 def read_manifest(path):
     """The manifest in a JSON file, or InputError naming the field that cannot be used."""
     manifest = read_json(path)
-    problem = misfit(manifest, SHAPE, "the manifest")
-    problem = problem or misfit(special_tokens(manifest), Each(str), "the manifest")
-    if problem:
+    if problem := misfit(manifest, SHAPE, "the manifest") or misfit(special_tokens(manifest), Each(str), "the manifest"):
         raise InputError(f"{path}: {problem}; correct it, or pin the model again with prepare.py --model")
     return manifest
 
@@ -73,18 +76,17 @@ def is_shipped(manifest_path):
 
 def verify(target, manifest):
     """What keeps a folder from being prepared: [problem, ...], empty when every file has its pinned size and hash."""
-    return list(filter(None, (file_problem(Path(target) / name, pinned) for name, pinned in manifest["files"].items())))
+    problems = {name: read_pinned(Path(target) / name, pinned)[1] for name, pinned in manifest["files"].items()}
+    return [f"{name} {problem}" for name, problem in problems.items() if problem]
 
 
-def file_problem(path, pinned):
-    """What is wrong with a file, or None."""
+def read_pinned(path, pinned):
+    """(the bytes of a file, what is wrong with them or None), or (None, why it cannot be read)."""
     try:
-        problem = bytes_problem(path.read_bytes(), pinned)
-    except FileNotFoundError:
-        problem = "is missing"
+        data = path.read_bytes()
     except OSError as error:
-        problem = f"cannot be read: {error.strerror or error}"
-    return problem and f"{path.name} {problem}"
+        return None, f"cannot be read: {error.strerror or error}"
+    return data, bytes_problem(data, pinned)
 
 
 def bytes_problem(data, pinned):
@@ -100,11 +102,49 @@ def read_verified(manifest_path, manifest):
     files, option = {}, "" if is_shipped(manifest_path) else f" --manifest {manifest_path}"
     for name, pinned in manifest["files"].items():
         path = folder(manifest_path) / name
-        try:
-            files[name] = path.read_bytes()
-            problem = bytes_problem(files[name], pinned)
-        except OSError as error:
-            problem = f"cannot be read: {error.strerror or error}"
+        files[name], problem = read_pinned(path, pinned)
         if problem:
             raise TokenizerError(f"{path}: {problem}; run: python prepare.py{option}")
     return files
+
+
+def tell(line):
+    print(f"prepare.py: {line}", file=sys.stderr, flush=True)
+
+
+def leftovers(target):
+    """Files on their way into `target` whose run was killed; a living run holds the lock."""
+    return sorted(target.glob("*.part")) if target.is_dir() else []
+
+
+@contextmanager
+def one_at_a_time(target):
+    """Hold the lock of a folder, made if need be and cleared of leftovers. A killed run's lock ends with it."""
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        file = open(target / ".lock", "ab")
+    except OSError as error:
+        raise InputError(f"{target}: cannot be written: {error.strerror}; {ELSEWHERE}") from None
+    with file:
+        if not lock(file.fileno()):
+            tell(f"waiting for another prepare.py that works in {target}")
+            lock(file.fileno(), wait=True)
+        for path in leftovers(target):
+            path.unlink(missing_ok=True)
+        yield
+
+
+def put(path, data):
+    """Write a verified file whole or not at all (None: nothing). What stands there is kept: it may be the user's own.
+
+    NAME becomes NAME.unverified, or NAME.unverified.2 and so on: the first name that is free.
+    """
+    names = (path.with_name(f"{path.name}.unverified{f'.{number}' if number > 1 else ''}") for number in count(1))
+    try:
+        if path.exists():
+            kept = path.rename(next(name for name in names if not os.path.lexists(name)))
+            tell(f"{path.name} was not the pinned file; it is {kept.name} now")
+        if data is not None:
+            write_bytes(path, data)
+    except (OSError, InputError) as error:
+        raise InputError(f"{error}; {ELSEWHERE}") from None

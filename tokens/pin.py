@@ -17,33 +17,26 @@ TOKENIZER = "tokenizer.json"
 def pin(model, revision, given=None):
     """(manifest, {file name: bytes}) of a model on the hub at a commit, or of the folder `given`, where the hashes
     are the pin and `revision` may be None; or InputError."""
+    if not re.fullmatch("[0-9a-f]{40}", revision or ("0" * 40 if given is not None else "")):
+        raise InputError(f"--revision {revision or '(none)'} is no full commit hash; give its 40 hexadecimal digits, "
+                         "since a branch or a tag can move")
     try:
-        if not re.fullmatch("[0-9a-f]{40}", revision or ("0" * 40 if given is not None else "")):
-            raise InputError(f"--revision {revision or '(none)'} is no full commit hash; give its 40 hexadecimal "
-                             "digits, since a branch or a tag can move")
         fetch, licence = (folder_source(given), None) if given is not None else hub_source(model, revision)
-        return describe(model, revision, licence, fetch)
+        files = {TOKENIZER: fetch(TOKENIZER), TEMPLATE: fetch(TEMPLATE)}
+        if not isinstance(json_object(files[TOKENIZER], TOKENIZER).get("model"), dict):
+            raise SourceError(f"{TOKENIZER} is no tokenizers file: it has no 'model'")
+        tokens = special_tokens(template_text(files, TEMPLATE), fetch)
     except SourceError as error:
         raise InputError(f"{given or 'Hugging Face hub'}: {error}; nothing was pinned") from None
-
-
-def describe(model, revision, licence, fetch):
-    """The manifest and the files that `fetch` gives, or SourceError."""
-    tokenizer, template = fetch(TOKENIZER), fetch(TEMPLATE)
-    if not isinstance(json_object(tokenizer, TOKENIZER).get("model"), dict):
-        raise SourceError(f"{TOKENIZER} is no tokenizers file: it has no 'model'")
-    tokens = special_tokens(template, fetch)
-    files = {TOKENIZER: tokenizer, TEMPLATE: template}
     pinned = {name: {"bytes": len(data), "sha256": sha256(data)} for name, data in files.items()}
     return {"model": model, "revision": revision, "license": licence, **tokens, "files": pinned}, files
 
 
 def special_tokens(template, fetch):
-    """{name: text} of the special tokens that a template (bytes) names and tokenizer_config.json gives."""
-    text = template_text({TEMPLATE: template}, TEMPLATE)
-    if not text.strip():
+    """{name: text} of the special tokens that a template names and tokenizer_config.json gives."""
+    if not template.strip():
         raise SourceError(f"{TEMPLATE} is empty")
-    names = sorted(set(re.findall(r"\b[a-z]+_token\b", text)))
+    names = sorted(set(re.findall(r"\b[a-z]+_token\b", template)))
     try:
         config = json_object(fetch(CONFIG), CONFIG)
     except MissingFile:
@@ -65,7 +58,6 @@ def hub_source(model, revision):
     if info.sha != revision:
         raise SourceError(f"gives commit {info.sha} for {revision}")
     listed = {entry.rfilename: entry for entry in info.siblings or []}
-    hub.pinned = {name: {"bytes": entry.size} for name, entry in listed.items() if entry.size is not None}
 
     def read(name):
         if name not in listed:

@@ -60,38 +60,39 @@ def json_object(data, name):
 
 def template_of(config):
     """The chat template in tokenizer_config.json, where several are named the default one, or MissingFile."""
-    found = config.get("chat_template")
-    if isinstance(found, list):
-        named = {entry.get("name"): entry.get("template") for entry in found if isinstance(entry, dict)}
-        found = named.get("default")
-    if not isinstance(found, str) or not found:
+    template = config.get("chat_template")
+    if isinstance(template, list):
+        named = {entry.get("name"): entry.get("template") for entry in template if isinstance(entry, dict)}
+        template = named.get("default")
+    if not isinstance(template, str) or not template:
         raise MissingFile(f"no {TEMPLATE} and no default template in {CONFIG} there")
-    return found
+    return template
 
 
 class Hub:
     """A model's files on the Hugging Face hub at one revision. A hub that did not answer once is not asked again."""
 
-    def __init__(self, model, revision, pinned=None):
-        """`pinned`: {file name: {"bytes": size}} where sizes are known, so that no more is read."""
-        self.model, self.revision, self.pinned = model, revision, pinned or {}
-        self.silent = None  # why it could not be reached
+    def __init__(self, model, revision):
+        self.model, self.revision, self.silent = model, revision, None  # silent: why it could not be reached
         self.fetch = with_template(self.read)
 
     def read(self, name):
         """The bytes of a file, or SourceError."""
-        size = self.pinned.get(name, {}).get("bytes")
-        return self.ask(f"{name} of {self.model}", lambda: hub_file(self.model, self.revision, name, size))
+        from huggingface_hub import hf_hub_download
+
+        with tempfile.TemporaryDirectory() as place:
+            # force_download: else a hub that does not answer is asked once more, for a minute, and the user's cache grows
+            options = {"local_dir": place, "force_download": True, "etag_timeout": ANSWER_S}
+            return Path(self.ask(hf_hub_download, name, **options)).read_bytes()
 
     def info(self):
         """What the hub says of the model at this revision (huggingface_hub's ModelInfo), or SourceError."""
         from huggingface_hub import HfApi
 
-        options = {"revision": self.revision, "files_metadata": True, "timeout": ANSWER_S}
-        return self.ask(f"{self.model} at {self.revision}", lambda: HfApi().model_info(self.model, **options))
+        return self.ask(HfApi().model_info, files_metadata=True, timeout=ANSWER_S)
 
-    def ask(self, what, request):
-        """What `request()` gives, with any failure as a SourceError."""
+    def ask(self, request, *name, **options):
+        """What a function of huggingface_hub gives for the model and a file's name, any failure as a SourceError."""
         from huggingface_hub import constants, logging
         from huggingface_hub.errors import HfHubHTTPError
 
@@ -101,44 +102,18 @@ class Hub:
             raise SourceError(self.silent)
         logging.set_verbosity_error()  # its warnings of each new try would stand between our lines
         try:
-            return request()
-        except SourceError:
-            raise
+            return request(self.model, *name, revision=self.revision, **options)
         except Exception as error:  # any: whatever the libraries below raise is this source's failure, told by name
             if type(error) is ValueError:  # "force download failed due to the above error"
                 error = error.__cause__ or error
-            response = getattr(error, "response", None)
-            status = response.status_code if isinstance(error, HfHubHTTPError) and response is not None else None
-            if status == 404:
-                raise MissingFile(f"no {what} (HTTP 404)") from None
-            if status is not None:
+            if isinstance(error, HfHubHTTPError) and error.response is not None:
+                status, asked = error.response.status_code, " of ".join([*name, f"{self.model} at {self.revision}"])
+                if status == 404:
+                    raise MissingFile(f"no {asked} (HTTP 404)") from None
                 remedy = ": log in with `hf auth login`" if status in (401, 403) else ""
-                raise SourceError(f"HTTP {status} for {what}{remedy}") from None
+                raise SourceError(f"HTTP {status} for {asked}{remedy}") from None
             self.silent = reason(error)
             raise SourceError(self.silent) from None
-
-
-def hub_file(model, revision, name, size):
-    """The bytes of a file on the hub, by huggingface_hub's own download. `size`: bytes that it may have, or None."""
-    from huggingface_hub import hf_hub_download
-    from huggingface_hub.utils import tqdm
-
-    class Bar(tqdm):
-        """The library's bar, which also ends a download that gives too much, new beginnings counted."""
-
-        taken = 0
-
-        def update(self, number=1):
-            self.taken += max(number, 0)
-            if size is not None and self.taken > size:
-                raise SourceError(f"gave more than the pinned {size:,} bytes of {name}")
-            return super().update(number)
-
-    with tempfile.TemporaryDirectory() as place:
-        # force_download: else a hub that does not answer is asked once more, for a minute, and the user's cache grows
-        path = hf_hub_download(model, name, revision=revision, local_dir=place, force_download=True,
-                               etag_timeout=ANSWER_S, tqdm_class=Bar)
-        return Path(path).read_bytes()
 
 
 def reason(error):

@@ -22,13 +22,15 @@ from tokens.template import TokenizerError, compile_template, render
 KEPT = "chat_template.trial.json"
 MEMORY_BYTES, PROCESSOR_S, CLOCK_S = 1 << 30, 20, 120
 OUTCOME = Only({"sha256": str, "problem": (str, type(None)), "cannot": Each(str)})
-# What a request may have: (messages, tools, texts that have to stand in it)
-ABILITIES = {
+PLAIN = "a plain request"
+REQUESTS = {  # what a request may have: (messages, tools, texts that have to stand in it)
+    PLAIN: ([FIRST], None, ["Q1"]),
     "a system text": ([system("Be brief."), FIRST], None, ["Be brief."]),
     "declared tools": ([FIRST], TOOLS, ["List a folder."]),
     "tool calls and their results": ([*TOOL_RUN, SECOND], TOOLS, ["a b", "x\ny"]),
     "two user messages in a row": ([FIRST, SECOND], None, ["Q1", "Q2"]),
     "two assistant messages in a row": ([*chat("Q1", "A1"), chat("", "A2")[1], SECOND], None, ["A1", "A2"]),
+    "200 turns": ([*chat("Q1", "A1") * 200, SECOND], None, []),
 }
 
 
@@ -51,22 +53,20 @@ def tried(source, manifest, place):
 
 def try_template(source, manifest):
     """The outcome for a template's text, as a process of its own finds it."""
-    digest = manifest["files"]["chat_template.jinja"]["sha256"]
-    given = json.dumps({"template": source, "special": special_tokens(manifest), "today": manifest.get("today"),
-                        "limits": [MEMORY_BYTES, PROCESSOR_S]})
+    given = json.dumps({"source": source, "special": special_tokens(manifest), "today": manifest.get("today")})
+    command = [sys.executable, "-m", "tokens.trial", str(MEMORY_BYTES), str(PROCESSOR_S)]
     options = {"cwd": ROOT, "input": given, "capture_output": True, "encoding": "utf-8", "timeout": CLOCK_S}
-    late = "its chat template is not done with a few requests after"
+    late, outcome = "its chat template is not done with a few requests after", {"cannot": {}}
     try:
-        done = subprocess.run([sys.executable, "-m", "tokens.trial"], **options)
-        return {"sha256": digest, **json.loads(done.stdout)}
+        done = subprocess.run(command, **options)
+        outcome = json.loads(done.stdout)
     except subprocess.TimeoutExpired:
-        problem = f"{late} {CLOCK_S} seconds"
+        outcome["problem"] = f"{late} {CLOCK_S} seconds"
     except ValueError:
         last = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]
-        problem = f"its chat template ended the process that tried it ({last:.80})"
-        if done.returncode == -24:  # SIGXCPU
-            problem = f"{late} {PROCESSOR_S} seconds of processor time"
-    return {"sha256": digest, "problem": problem, "cannot": {}}
+        outcome["problem"] = (f"{late} {PROCESSOR_S} seconds of processor time" if done.returncode == -24 else  # SIGXCPU
+                              f"its chat template ended the process that tried it ({last:.80})")
+    return {"sha256": manifest["files"]["chat_template.jinja"]["sha256"], **outcome}
 
 
 def set_limits(memory_bytes, processor_s):
@@ -81,24 +81,22 @@ def set_limits(memory_bytes, processor_s):
 
 def try_here(source, special, today):
     """{"problem", "cannot"}, found in this process."""
+    cannot = {}
     try:
         template = compile_template(source, today)[0]
-        if FIRST["content"] not in render(template, [FIRST], None, special):
-            return {"problem": "its chat template leaves out the text of a plain request", "cannot": {}}
     except InputError as error:
-        return {"problem": f"a plain request: {str(error).rpartition('; ')[0]}", "cannot": {}}
-    cannot = {}
-    for ability, (messages, tools, texts) in {"": ([*chat("Q1", "A1") * 200, SECOND], None, []), **ABILITIES}.items():
+        return {"problem": str(error).rpartition("; ")[0], "cannot": cannot}
+    for request, (messages, tools, texts) in REQUESTS.items():
         try:
             written = render(template, messages, tools, special)
             if any(text not in written and json.dumps(text)[1:-1] not in written for text in texts):
-                cannot[ability] = "it is left out"
+                cannot[request] = "it is left out"
         except InputError as error:
-            cannot[ability] = str(error).rpartition("; ")[0]  # without what a user of messages could do
-    return {"problem": None, "cannot": {ability: reason for ability, reason in cannot.items() if ability}}
+            cannot[request] = str(error).rpartition("; ")[0]  # without what a user of messages could do
+    problem = f"its chat template cannot write {PLAIN}: {cannot.pop(PLAIN)}" if PLAIN in cannot else None
+    return {"problem": problem, "cannot": cannot}
 
 
 if __name__ == "__main__":
-    asked = json.load(sys.stdin)
-    set_limits(*asked["limits"])
-    print(json.dumps(try_here(asked["template"], asked["special"], asked["today"])))
+    set_limits(*map(int, sys.argv[1:]))
+    print(json.dumps(try_here(**json.load(sys.stdin))))

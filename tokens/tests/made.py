@@ -15,8 +15,7 @@ from pathlib import Path
 import prepare
 from base.command import InputError
 from tokens.index import Index
-from tokens.manifest import verify
-from tokens.place import leftovers
+from tokens.manifest import leftovers, verify
 from tokens.sources import SourceError
 
 ROOT = Path(__file__).resolve().parents[2]

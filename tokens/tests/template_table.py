@@ -25,7 +25,7 @@ from base.shown import columns
 from tokenizer import Counter
 from tokens.gguf import read_metadata
 from tokens.index import Index, members
-from tokens.manifest import MANIFEST, file_problem, folder, read_manifest
+from tokens.manifest import MANIFEST, folder, read_manifest, read_pinned
 from tokens.probes import TOOLS
 from tokens.sources import SourceError
 from tokens.template import compile_template
@@ -202,7 +202,7 @@ def rows(kept, number=CONVERSATIONS, only=""):
     reference, shared = read_json(PINNED)["refused"], [pair for files in kept.values() for pair in files.items()]
     for archive, files in kept.items():
         vocabularies = {Path(member).name: data for member, data in shared if member.endswith(".gguf")}
-        if not file_problem(folder() / "tokenizer.json", read_manifest(MANIFEST)["files"]["tokenizer.json"]):
+        if not read_pinned(folder() / "tokenizer.json", read_manifest(MANIFEST)["files"]["tokenizer.json"])[1]:
             vocabularies["tokenizer.json"] = (folder() / "tokenizer.json").read_bytes()
         for member, data in progress(sorted(files.items()), desc=archive):
             if member.endswith(".jinja") and only in member:

@@ -52,7 +52,7 @@ class Command(Packages):
         self.enterContext(mock.patch("huggingface_hub.constants.ENDPOINT", url))
         self.enterContext(mock.patch("huggingface_hub.constants.HUGGINGFACE_CO_URL_TEMPLATE",
                                      url + "/{repo_id}/resolve/{revision}/{filename}"))
-        return Hub("stand/in", COMMIT, manifest_of(CONTENTS)["files"])
+        return Hub("stand/in", COMMIT)
 
     def environment(self, hub="http://127.0.0.1:9", index="http://127.0.0.1:9", **more):
         used = ("PIP_", "HF_", "LAB_")
@@ -113,7 +113,7 @@ class WholeRuns(Command):
         path = REPO + "tokenizer.json"
         cases = [({path: (200, "text/html", b"<h1>Sign in</h1>")}, "has 16 bytes instead of the pinned 13,000"),
                  ({path: (200, "application/json", b"x" * len(TOKENIZER))}, "has other bytes"),
-                 ({path: (200, "application/json", b"x" * 99_999)}, "more than the pinned 13,000 bytes"),
+                 ({path: (200, "application/json", b"x" * 99_999)}, "has 99,999 bytes instead of the pinned 13,000"),
                  ({path: (401, "text/html", b"")}, "HTTP 401.*hf auth login"),
                  ({path: (503, "text/html", b"")}, "HTTP 503"), ({}, "HTTP 404")]
         for pages, reason in cases:

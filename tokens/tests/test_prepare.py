@@ -14,8 +14,7 @@ from unittest import mock
 import prepare
 from base.command import InputError, dump
 from base.lines import lock
-from tokens.manifest import verify
-from tokens.place import leftovers
+from tokens.manifest import leftovers, verify
 from tokens.sources import SourceError, folder_source
 from tokens.tests.made import CONTENTS, ROOT, Folder, fails, manifest_of, quiet
 
@@ -130,7 +129,7 @@ class Disk(Folder):
             told.write(line)
             waiting.set()
 
-        with mock.patch("tokens.place.tell", tell), mock.patch("prepare.tell", tell):
+        with mock.patch("tokens.manifest.tell", tell), mock.patch("prepare.tell", tell):
             with open(self.target / ".lock", "ab") as file:
                 lock(file.fileno())
                 second = threading.Thread(target=prepare.prepare, args=(self.manifest, self.target, {}))

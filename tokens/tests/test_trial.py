@@ -32,7 +32,7 @@ class Limits(unittest.TestCase):
 
     def test_a_template_that_cannot_write_a_plain_request(self):
         for template, reason in (("{{ raise_exception('never') }}", "a plain request: .*never$"),
-                                 ("{{ x.y }}", "UndefinedError"), ("always the same", "leaves out the text"),
+                                 ("{{ x.y }}", "UndefinedError"), ("always the same", "it is left out"),
                                  ("{% for %}", "line 1")):
             self.assertRegex(outcome_of(template)["problem"], reason)
 
@@ -73,7 +73,7 @@ class Kept(Folder):
         with mock.patch("tokens.trial.subprocess.run", wraps=trial.subprocess.run) as run:
             for _ in range(2):
                 self.pin("always the same")
-                with self.assertRaisesRegex(TokenizerError, "stand/in: .*leaves out .*pin another template"):
+                with self.assertRaisesRegex(TokenizerError, "stand/in: .*it is left out; pin another template"):
                     counter(self.path)
         self.assertEqual(run.call_count, 1)
 
