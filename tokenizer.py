@@ -71,7 +71,7 @@ class Counter:
 
         A run starts with a user's message and ends before the next one. The runs are tokenised together.
         """
-        return self._sum.parts(runs)
+        return self._sum.parts(runs) if self.sums else [None] * len(runs)
 
     def text(self, messages, tools=None):
         """The request as the template writes it."""

@@ -40,11 +40,6 @@ def is_name(value):
     return isinstance(value, str) and bool(value.strip()) and value.isprintable()
 
 
-def is_digest(value):
-    """Whether a value is a SHA-256 as 64 hexadecimal digits in lower case."""
-    return isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) is not None
-
-
 def is_date(value):
     """Whether a value is an ISO date like 2026-01-31."""
     try:
@@ -53,7 +48,8 @@ def is_date(value):
         return False
 
 
-PINNED = {"bytes": lambda size: type(size) is int and size > 0, "sha256": is_digest}
+PINNED = {"bytes": lambda size: type(size) is int and size > 0,
+          "sha256": lambda digest: isinstance(digest, str) and re.fullmatch("[0-9a-f]{64}", digest)}
 PACKAGE = {"project": is_name, "archive": is_name, "sha256": is_name, "member": is_name}
 SHAPE = {"model": is_name, "revision?": (type(None), is_name), "files": Only(dict.fromkeys(FILES, PINNED)),
          "packages?": Each(PACKAGE), "today?": is_date}

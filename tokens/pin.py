@@ -25,14 +25,14 @@ def pin(model, revision, given=None):
         files = {TOKENIZER: fetch(TOKENIZER), TEMPLATE: fetch(TEMPLATE)}
         if not isinstance(json_object(files[TOKENIZER], TOKENIZER).get("model"), dict):
             raise SourceError(f"{TOKENIZER} is no tokenizers file: it has no 'model'")
-        tokens = special_tokens(template_text(files, TEMPLATE), fetch)
+        tokens = written_tokens(template_text(files, TEMPLATE), fetch)
     except SourceError as error:
         raise InputError(f"{given or 'Hugging Face hub'}: {error}; nothing was pinned") from None
     pinned = {name: {"bytes": len(data), "sha256": sha256(data)} for name, data in files.items()}
     return {"model": model, "revision": revision, "license": licence, **tokens, "files": pinned}, files
 
 
-def special_tokens(template, fetch):
+def written_tokens(template, fetch):
     """{name: text} of the special tokens that a template names and tokenizer_config.json gives."""
     if not template.strip():
         raise SourceError(f"{TEMPLATE} is empty")
@@ -60,21 +60,13 @@ def hub_source(model, revision):
     listed = {entry.rfilename: entry for entry in info.siblings or []}
 
     def read(name):
-        if name not in listed:
-            raise MissingFile(f"{model} has no {name} at {revision}")
-        data = hub.read(name)
-        if not is_listed(data, listed[name]):
+        data, entry = hub.read(name), listed.get(name)
+        git_hash = hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+        if entry is None or (entry.blob_id != git_hash if entry.lfs is None else entry.lfs.sha256 != sha256(data)):
             raise SourceError(f"{name} came with other bytes ({len(data):,}) than the hub lists")
         return data
 
     return with_template(read), licence_of(info.card_data)
-
-
-def is_listed(data, entry):
-    """Whether bytes are those of a file as the hub lists it: by SHA-256 for large files, by git's hash for others."""
-    if entry.lfs is not None:
-        return sha256(data) == entry.lfs.sha256
-    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest() == entry.blob_id
 
 
 def licence_of(card):

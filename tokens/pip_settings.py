@@ -13,7 +13,8 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import Future
-from urllib.parse import unquote, urlsplit, urlunsplit
+from contextlib import suppress
+from urllib.parse import unquote, urlsplit
 
 from base.command import progress
 from tokens.sources import SourceError, reason
@@ -30,13 +31,11 @@ def read_settings():
 
     The section of a command overrules the global one, the environment both. The default index-url is in pip's help.
     """
-    lines = run_pip("config", "list", "-vvv").splitlines()  # -vvv: a "quiet" in the configuration would hide the list
-    found = [match.groups() for match in (re.fullmatch(r"([\w:.-]+)=(['\"].*)", line) for line in lines) if match]
-    settings = {}
-    for section in ("global.", "install.", "download.", ":env:."):
-        for key, value in found:
-            if key.startswith(section) and ast.literal_eval(value):  # pip passes over empty values
-                settings[key.removeprefix(section)] = ast.literal_eval(value)
+    lines = run_pip("config", "list", "-vvv")  # -vvv: a "quiet" in the configuration would hide the list
+    entries = re.findall(r"^([\w:.-]+)=(['\"].*)$", lines, re.MULTILINE)
+    settings = {key.removeprefix(section): ast.literal_eval(value)
+                for section in ("global.", "install.", "download.", ":env:.") for key, value in entries
+                if key.startswith(section) and ast.literal_eval(value)}  # pip passes over empty values
     if "index-url" not in settings:
         if match := re.search(r"--index-url.*?\(default\s+(\S+?)\)", run_pip("download", "--help"), re.DOTALL):
             settings["index-url"] = match.group(1)
@@ -47,13 +46,9 @@ def run_pip(*arguments):
     """What this Python's pip prints, or SourceError."""
     if importlib.util.find_spec("pip") is None:
         raise SourceError("pip is missing from this Python, its configuration cannot be read (python -m ensurepip)")
-    options = {"capture_output": True, "encoding": "utf-8", "errors": "replace", "timeout": 60}
-    # -P: no module of the working directory stands in for one of pip's
-    options["env"] = {**os.environ, "COLUMNS": "1000", "PYTHONIOENCODING": "utf-8"}  # wide: no address is wrapped
-    try:
-        done = subprocess.run([sys.executable, "-P", "-m", "pip", *arguments], **options)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise SourceError(f"pip does not run: {reason(error)}") from None
+    # -P: no module of the working directory stands in for one of pip's; wide: no address is wrapped
+    done = subprocess.run([sys.executable, "-P", "-m", "pip", *arguments], capture_output=True, encoding="utf-8",
+                          errors="replace", env={**os.environ, "COLUMNS": "1000", "PYTHONIOENCODING": "utf-8"})
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["no message"])[-1]
         raise SourceError(f"`pip {' '.join(arguments)}` ended with {done.returncode}: {redacted(last[:200])}")
@@ -79,18 +74,15 @@ def redacted(text):
     return re.sub(r"//[^/@\s]+@", "//***@", text)
 
 
-def bare_and_auth(address, settings):
-    """(address without credentials, (user, password) or None): its own, or those of an index on the same server."""
-    parts = urlsplit(address)
-    server = parts.netloc.rpartition("@")[2]
+def credentials(address, settings):
+    """(user, password) in an address, else in that of an index on the same server, or None."""
     known = [place for option in ("index-url", "extra-index-url", "find-links") for place in many(settings, option)]
-    for place in [address, *known]:
-        other = urlsplit(place)
-        given, _, host = other.netloc.rpartition("@")
-        if given and (other.scheme, host) == (parts.scheme, server):
-            user, _, password = given.partition(":")
-            return urlunsplit(parts._replace(netloc=server)), (unquote(user), unquote(password))
-    return address, None
+    wanted = urlsplit(address)
+    for parts in map(urlsplit, (address, *known)):
+        same_server = (parts.scheme, parts.hostname, parts.port) == (wanted.scheme, wanted.hostname, wanted.port)
+        if same_server and parts.username is not None:
+            return unquote(parts.username), unquote(parts.password or "")
+    return None
 
 
 def download(address, settings, name=None):
@@ -115,83 +107,57 @@ def download(address, settings, name=None):
 
 
 def exchange(address, settings, name):
-    """`download` without its deadline."""
-    import requests
-    import urllib3
+    """`download` without its deadline. Bytes are taken as they come: what is compressed could fill memory."""
+    from urllib3.exceptions import HTTPError
 
-    bare, auth = bare_and_auth(address, settings)
-    headers = {"Accept": ACCEPT, "Accept-Encoding": "identity"}
+    proxy, data = settings.get("proxy"), bytearray()
     # Given with the request, since the session's own options yield to the environment's.
-    options = {"auth": auth, "headers": headers, "timeout": WAIT_S, "stream": True, "verify": settings.get("cert")}
-    if "proxy" in settings:
-        options["proxies"] = {"http": settings["proxy"], "https": settings["proxy"]}
+    options = {"headers": {"Accept": ACCEPT, "Accept-Encoding": "identity"}, "timeout": WAIT_S, "stream": True,
+               "verify": settings.get("cert"), "proxies": proxy and {"http": proxy, "https": proxy}}
     try:
-        with new_session(settings) as session, session.get(bare, **options) as response:
+        options["auth"] = credentials(address, settings)
+        with new_session(settings) as session, session.get(address, **options) as response:
             if response.status_code != 200:
                 raise SourceError(f"HTTP {response.status_code}{CREDENTIALS * (response.status_code in (401, 403))}")
-            return body(response, name), response.headers.get("Content-Type", ""), response.url
+            size = response.headers.get("Content-Length", "")
+            with progress(None, total=int(size) if size.isdigit() else None, unit="B", unit_scale=True,
+                          desc=name or "index") as bar:
+                for chunk in response.raw.stream(1 << 18, decode_content=False):
+                    data += chunk
+                    bar.update(len(chunk))
+                    if len(data) > MOST_BYTES:
+                        raise SourceError(f"more than {MOST_BYTES:,} bytes came")
+            return bytes(data), response.headers.get("Content-Type", ""), response.url
     except SourceError:
         raise
-    except (requests.RequestException, urllib3.exceptions.HTTPError, OSError, ValueError) as error:
+    except (OSError, HTTPError, ValueError) as error:
         cause = getattr(error.args[0], "reason", None) if error.args else None  # below "Max retries exceeded with url"
         raise SourceError(redacted(reason(cause or error))) from None
 
 
-def body(response, name):
-    """The bytes of a response as they come, or SourceError.
-
-    Compressed pages are refused (a bomb could fill memory); an archive's bytes are taken as they are.
-    """
-    import urllib3
-
-    encoding = response.headers.get("Content-Encoding", "identity").lower()
-    if name is None and encoding != "identity":
-        raise SourceError(f"answers with a compressed page ({encoding:.20}), which was not asked for")
-    size = response.headers.get("Content-Length", "")
-    data = bytearray()
-    bar = progress(None, total=int(size) if size.isdigit() else None, unit="B", unit_scale=True, desc=name or "index")
-    try:
-        with bar:
-            for chunk in response.raw.stream(1 << 18, decode_content=False):
-                data += chunk
-                bar.update(len(chunk))
-                if len(data) > MOST_BYTES:
-                    raise SourceError(f"more than {MOST_BYTES:,} bytes came")
-    except urllib3.exceptions.ProtocolError:
-        raise SourceError(f"the download broke off after {len(data):,} of {size or 'unknown'} bytes") from None
-    return bytes(data)
-
-
 def new_session(settings):
-    """A requests session that trusts what pip trusts: the system's certificates too, and trusted-host unchecked.
-
-    Without truststore only the certificates that requests brings are trusted.
-    """
+    """A requests session that trusts what pip trusts: the system's certificates too, and trusted-host unchecked."""
     import ssl
 
     import requests
     import urllib3
     from requests.adapters import HTTPAdapter
 
-    try:
-        from truststore import SSLContext
-    except ImportError:
-        SSLContext = None
-
     class SystemTrust(HTTPAdapter):
-        def init_poolmanager(self, *args, **options):
-            super().init_poolmanager(*args, ssl_context=SSLContext(ssl.PROTOCOL_TLS_CLIENT), **options)
-
-        def proxy_manager_for(self, proxy, **options):
-            return super().proxy_manager_for(proxy, ssl_context=SSLContext(ssl.PROTOCOL_TLS_CLIENT), **options)
+        def build_connection_pool_key_attributes(self, *args):
+            server, options = super().build_connection_pool_key_attributes(*args)
+            return server, {**options, "ssl_context": SSLContext(ssl.PROTOCOL_TLS_CLIENT)}
 
     class Unchecked(HTTPAdapter):
         def send(self, request, **options):
             return super().send(request, **{**options, "verify": False})
 
     session = requests.Session()
-    if "cert" not in settings and SSLContext:
-        session.mount("https://", SystemTrust())
+    with suppress(ImportError):  # without truststore only the certificates that requests brings are trusted
+        from truststore import SSLContext
+
+        if "cert" not in settings:
+            session.mount("https://", SystemTrust())
     for host in many(settings, "trusted-host"):
         urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
         for end in "/", ":":  # with and without a port

@@ -27,7 +27,8 @@ from tokens.probes import ANSWER, FIRST, SECOND, TOOLS, mark_requests, plain_req
 
 USER, ASSISTANT, END = "user", "assistant", "end"  # END: the generation prompt stands where a message would
 LIMIT = 50_000_000  # characters of texts kept; a process that counts for days starts again instead of growing
-LIMITS = "none", "blank", "padded"  # texts that may be written otherwise: blank ones, all with white space around them
+DIFFERING = (  # texts that a template may write otherwise: none, blank ones, all with white space around them
+    lambda text: False, lambda text: not text.strip(), lambda text: not text or text != text.strip())
 STRIPS = (str, *(methodcaller(name, ends) for ends in (None, "\n") for name in ("strip", "lstrip", "rstrip")))
 
 
@@ -50,10 +51,10 @@ class TokenSum:
         self.way, self.adds = "whole", False
         try:
             self._before, self._after, self._strip = learn(text, control)
-        except (Unlearnable, InputError):
+        except ValueError:  # also the template's InputError
             return
         self.way = "sum"
-        if not any(self._proved(plain_requests(), least=1) for self._limits in LIMITS):
+        if not any(self._proved(plain_requests(), least=1) for self._differs in DIFFERING):
             self.way = "whole"
             return
         if self._around([]) is None and self._around([system("S")]) is None:
@@ -103,10 +104,7 @@ class TokenSum:
         return None if ends is None else ends + sum(costs[starts[1] : -1])
 
     def parts(self, runs):
-        """For each run the tokens that it adds to any request, or None."""
-        return self._parts(runs) if self.adds else [None] * len(runs)
-
-    def _parts(self, runs):
+        """For each run the tokens that it adds to a request in which it is one of others, or None."""
         keys = [keys_of(run, USER) for run in runs]
         costs = iter(self._costs([*chain(*keys)]))
         by_run = [[*islice(costs, len(run))] for run in runs]
@@ -125,15 +123,11 @@ class TokenSum:
 
         None where the template refuses the head, or writes the first user message in another way than later ones.
         """
-        try:
-            text = self._text([*head, FIRST], tools)
-        except InputError:
+        whole, [cost] = self._whole([*head, FIRST], tools), self._costs(keys_of([FIRST], END))
+        if whole is None or cost is None:
             return None
-        before, _, after = text.rpartition(FIRST["content"])
-        cost = self._costs(keys_of([FIRST], END))[0]
-        if cost is None or not before.endswith(self._before[USER]) or after != self._after[USER, END]:
-            return None
-        return self._lengths([text])[0] - cost
+        before, _, after = self._text([*head, FIRST], tools).rpartition(FIRST["content"])
+        return whole - cost if before.endswith(self._before[USER]) and after == self._after[USER, END] else None
 
     def _adds_behind(self, head):
         """Whether costs may be added behind what a request begins with: a system text, a reply (tried), or both."""
@@ -150,7 +144,7 @@ class TokenSum:
         whole, base = self._whole([*head, FIRST, ANSWER, SECOND]), self._whole([*head, SECOND])
         if whole is None or base is None:
             return whole is base
-        return self._around(head) is not None and [whole - base] == self._parts([[FIRST, ANSWER]])
+        return self._around(head) is not None and [whole - base] == self.parts([[FIRST, ANSWER]])
 
     def _added(self, run, tools=None):
         """Tokens of a run that is no sum of texts, rendered among others, or None where they depend on those."""
@@ -176,7 +170,7 @@ class TokenSum:
                                  for role, following, content in known])
         costs = {key: length - 1 for key, length in zip(known, lengths)}  # the first belongs to the message before
         self._texts |= {**new, **costs}
-        self._kept += size(new)
+        self._kept += sum(len(text) for *_, text in new)
         return [self._texts[key] for key in keys]
 
     def _once(self, find, messages, tools=None, keys=None):
@@ -185,7 +179,7 @@ class TokenSum:
         key = (find.__name__, declared, *keys)
         if key not in self._requests:
             self._requests[key] = find(messages, tools)
-            self._kept += size(keys) + len(declared)
+            self._kept += sum(len(text) for *_, text in keys) + len(declared)
         return self._requests[key]
 
     def _forget(self):
@@ -193,13 +187,7 @@ class TokenSum:
 
     def _acted_on(self, text):
         """Whether the template may write a message of this text in another way than the sum thinks."""
-        blank, padded = not text.strip(), text != text.strip()
-        return (self._limits != "none" and blank or self._limits == "padded" and padded
-                or any(mark in text for mark in self._marks))
-
-
-class Unlearnable(ValueError):
-    """A template that does not write messages one after the other between control tokens."""
+        return self._differs(text) or any(mark in text for mark in self._marks)
 
 
 def keys_of(messages, following=None):
@@ -213,13 +201,8 @@ def keys_of(messages, following=None):
             for message, role, after in zip(messages, roles, [*roles[1:], following])]
 
 
-def size(keys):
-    """The characters that are kept with the keys of messages."""
-    return sum(len(text) for _, _, text in keys)
-
-
 def learn(text, control):
-    """What the template writes around a user's and an assistant's text in the middle of a request, or Unlearnable.
+    """What the template writes around a user's and an assistant's text in the middle of a request, or ValueError.
 
     -> ({role: from the control token before the content to the content},
         {(role, next role): text after the content, to the last control token before the next},
@@ -228,11 +211,11 @@ def learn(text, control):
     before, after = {}, {}
     gaps = between(text, [FIRST, ANSWER], [USER, ASSISTANT, USER, ASSISTANT], [SECOND])
     if gaps[1] != gaps[3]:
-        raise Unlearnable("two turns are written in two ways")
+        raise ValueError("two turns are written in two ways")
     after[USER, ASSISTANT], before[ASSISTANT] = cut(gaps[1], control)
     after[ASSISTANT, USER], before[USER] = cut(gaps[2], control)
     after[USER, END] = between(text, [FIRST, ANSWER], [USER], [])[1]
-    with suppress(Unlearnable, InputError):  # two users in a row are refused or joined
+    with suppress(ValueError):  # two users in a row are refused or joined
         end, start = cut(between(text, [FIRST, ANSWER], [USER, USER], [ANSWER, SECOND])[1], control)
         if start == before[USER]:
             after[USER, USER] = end
@@ -245,18 +228,18 @@ def between(text, before, roles, behind):
     messages = [{"role": role, "content": mark} for role, mark in zip(roles, marks)]
     pieces = re.split(r"(SENTINEL\d)", text([*before, *messages, *behind], None))
     if pieces[1::2] != marks:
-        raise Unlearnable("a text does not stand once and in its place")
+        raise ValueError("a text does not stand once and in its place")
     return pieces[::2]
 
 
 def cut(gap, control):
-    """What a template writes between two texts as (to the end of its last control token, from there), or Unlearnable.
+    """What a template writes between two texts as (to the end of its last control token, from there), or ValueError.
 
     cut("<end>\\n<im>user\\n", ["<im>", "<end>"]) -> ("<end>\\n<im>", "<im>user\\n")
     """
     ends = [(gap.rindex(token) + len(token), len(token)) for token in control if token in gap]
     if not ends:
-        raise Unlearnable("two messages stand together without a control token between them")
+        raise ValueError("two messages stand together without a control token between them")
     end, length = max(ends)
     return gap[:end], gap[end - length :]
 
