@@ -5,7 +5,6 @@ Their figures say nothing about any real model.
 
 from functools import lru_cache
 
-import tokenizer
 from base.turns import message_texts
 from compaction.fixtures.form import load_fixtures
 from compaction.fixtures.literals import negated, stands
@@ -15,7 +14,7 @@ from strategies import words
 def overlap_judge(question):
     """Double of a judge: compares words. Supported when most of the right answer's words stand in one sentence."""
     wanted = words(question["expect"])
-    best = max(question["context"].replace("\n", ". ").split(". "), key=lambda one: len(wanted & words(one)))
+    best = max(question["context"].replace("\n", ". ").split(". "), key=lambda part: len(wanted & words(part)))
     share = len(wanted & words(best)) / max(1, len(wanted))
     if share < 0.4:
         return {"verdict": "absent", "answer": "It does not say.", "problems": []}
@@ -62,15 +61,6 @@ shipped_forgetful_agent.identity = {"double": "forgetful_agent", "note": "a rule
 shipped_forgetful_agent.extractive = True
 
 
-def prepared():
-    """Whether the pinned tokenizer is at hand; tests that need it are skipped where it is not."""
-    try:
-        tokenizer.counter()
-        return True
-    except tokenizer.TokenizerError:
-        return False
-
-
 def count_words(messages, tools=None):
     """Double of the tokenizer: the words of all contents."""
     return sum(len(message["content"].split()) for message in messages)
@@ -87,7 +77,8 @@ class CountsWords:
 
     def text(self, messages, tools=None):
         """The request as a template writes it that knows no tools."""
-        return "".join(f"<bos>{one['role']}\n{one['content']}\n" for one in messages if one["role"] != "tool")
+        return "".join(
+            f"<bos>{message['role']}\n{message['content']}\n" for message in messages if message["role"] != "tool")
 
     def profile(self):
         return {"model": "double: words"}

@@ -169,7 +169,7 @@ class Keeping(Files):
                 self.recorded(self.line(), wrong)
         card = {"judge": "j", "agreement": {"right": 1, "judged": 2, "unjudged": 0}, "kappa": None}
         verdicts = self.write("verdicts.jsonl", [self.line()])
-        for change, told in (({"judge": "k"}, "not of 'j'"), ({"agreement": {}}, "no card"), ({"kappa": "x"}, "no card")):
+        for change, told in (({"judge": "k"}, "not of 'j'"), ({"agreement": {}}, "no card"), ({"kappa": "x"}, "is no")):
             with self.subTest(change), self.assertRaisesRegex(InputError, told):
                 recorded_judge(None, verdicts, self.write("card.json", card | change))
         self.assertEqual(recorded_judge(None, verdicts, self.write("card.json", card)).about()["card"], card)

@@ -7,13 +7,14 @@ from contextlib import redirect_stderr, redirect_stdout
 from unittest import mock
 
 from base.stats import mcnemar
+from base.tests.made import needs_tokenizer
 from base.turns import message_texts
+from compaction.contexts import grow_all
 from compaction.fixtures.form import SHIPPED, load_fixtures
 from compaction.fixtures.literals import stands
-from compaction.contexts import grow_all
 from compaction.replay.__main__ import main, pair, replay, summarize
 from compaction.replay.agent import go_on, model_agent, recorded_tools
-from compaction.tests.doubles import count_words, forgetful_agent, prepared, small_fixture
+from compaction.tests.doubles import count_words, forgetful_agent, small_fixture
 
 SHORTEST = str(min(SHIPPED.glob("*.json"), key=lambda path: path.stat().st_size))  # if it does not fit, none does
 AGENT = forgetful_agent([small_fixture()])
@@ -118,7 +119,7 @@ class Reference(unittest.TestCase):
         self.assertEqual(set(row(*ALL[1:], agent=fails)["pairs"].values()), {"same"})
 
 
-@unittest.skipUnless(prepared(), "the tokenizer is not prepared; run: python prepare.py")
+@needs_tokenizer
 class Shipped(unittest.TestCase):
     """The double of an agent on the shipped fixtures: what it loses is what the last compaction left out, no more."""
 
