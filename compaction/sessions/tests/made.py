@@ -1,19 +1,62 @@
 """Small sessions for tests, in the shape that each tool writes: doubles, nothing of a recorded session stands in them.
+
+A record of a session can be written short; ids and times are counted up where none is given:
+Claude Code  {"user": content}, {"assistant": [message id, text or block, …]}, {"result": [call id, content]},
+             {"line": type, …}; each with further fields, "usage" being the message's
+Codex        {"item": [role, words]}, {"typed": words}, {"call": [id, name, arguments]}, {"output": [id, content]},
+             {"response": payload}, {"event": payload}, {"meta": payload}
 """
 
-import contextlib
-import io
 import json
 import tempfile
 from pathlib import Path
 
-from base.command import status_of
 from compaction.sessions.__main__ import import_files, summarize, with_contexts
 from compaction.sessions.files import conversation_ids, inputs, look
 
 
+def session(*short):
+    """The records of a session written short."""
+    return [record(line, number) for number, line in enumerate(short, 1)]
+
+
+def record(line, number):
+    """One record written out; what has no short form stays as it is."""
+    at = {"timestamp": f"2026-02-03T10:00:{number:02d}.000Z"}
+    ids = {"uuid": f"s-1-{number}", "sessionId": "s-1", "isSidechain": False, **at}
+    match line:
+        case {"user": content, **rest}:
+            return {"type": "user", **ids, "message": {"role": "user", "content": content}, **rest}
+        case {"result": [call_id, content], **rest}:
+            result = {"type": "tool_result", "tool_use_id": call_id, "content": content}
+            return record({"user": [result], **rest}, number)
+        case {"assistant": [key, *parts], **rest}:
+            blocks = [{"type": "text", "text": part} if isinstance(part, str) else part for part in parts]
+            usage = {"usage": rest.pop("usage")} if "usage" in rest else {}
+            return {"type": "assistant", **ids, "message": {"id": key, "role": "assistant", "content": blocks, **usage},
+                    **rest}
+        case {"line": kind, **rest}:
+            return {"type": kind, **ids, **rest}
+        case {"item": [role, words], **rest}:
+            content = [{"type": "output_text" if role == "assistant" else "input_text", "text": words}]
+            return record({"response": {"type": "message", "role": role, "content": content}, **rest}, number)
+        case {"typed": words, **rest}:
+            return record({"event": {"type": "user_message", "message": words, "images": []}, **rest}, number)
+        case {"call": [call_id, name, arguments], **rest}:
+            call = {"type": "function_call", "name": name, "arguments": arguments, "call_id": call_id}
+            return record({"response": call, **rest}, number)
+        case {"output": [call_id, output], **rest}:
+            return record({"response": {"type": "function_call_output", "call_id": call_id, "output": output}, **rest},
+                          number)
+    for short, kind in (("response", "response_item"), ("event", "event_msg"), ("meta", "session_meta")):
+        if isinstance(line, dict) and short in line:
+            return {"type": kind, **at, **{key: value for key, value in line.items() if key != short},
+                    "payload": line[short]}
+    return line
+
+
 def imported(files, in_folder=False):
-    """(events, contexts, summary) of files given as {name: text, bytes, or a list of records for JSON lines}.
+    """(events, contexts, summary) of files {name: text, bytes, a list of records for JSON lines, else a document}.
 
     in_folder: the folder is named and not each file.
     """
@@ -21,98 +64,12 @@ def imported(files, in_folder=False):
         for name, content in files.items():
             path = Path(folder) / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            if isinstance(content, list):
-                content = "".join(json.dumps(record) + "\n" for record in content)
+            if isinstance(content, list) and not name.endswith(".json"):
+                content = "".join(json.dumps(line) + "\n" for line in session(*content))
+            content = content if isinstance(content, (str, bytes)) else json.dumps(content)
             path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
         paths, others = inputs([folder] if in_folder else [Path(folder) / name for name in files])
         rows, contexts = [], []
         events = import_files([look(path) for path in paths], conversation_ids(paths), rows)
         events = list(with_contexts(events, contexts))
     return events, contexts, summarize(rows, others)
-
-
-def run(main, *arguments):
-    """(status, standard output, standard error) of a command."""
-    out, err = io.TextIOWrapper(io.BytesIO(), encoding="utf-8"), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        status = status_of(main, [str(one) for one in arguments])
-        out.flush()
-    return status, out.buffer.getvalue().decode("utf-8"), err.getvalue()
-
-
-def unread(summary):
-    """What could not be read of records; made files often hold one side of a conversation alone, which is left out."""
-    return {kind: count for kind, count in summary["unread"].items() if " side alone" not in kind
-            and "yields no event" not in kind}
-
-
-def told(events):
-    """Events as short tuples: (turn, reply, kind, content or name)."""
-    return [(e["turn"], e["reply"], e["kind"], e.get("content", e.get("name"))) for e in events]
-
-
-def turns(events):
-    return [e["content"] for e in events if e["kind"] == "user"]
-
-
-class Claude:
-    """Lines of a Claude Code session, their ids and times counted up."""
-
-    def __init__(self, session="s-1"):
-        self.session, self.n = session, 0
-
-    def line(self, kind, **fields):
-        self.n += 1
-        return {"type": kind, "uuid": f"{self.session}-{self.n}", "sessionId": self.session, "isSidechain": False,
-                "timestamp": f"2026-02-03T10:00:{self.n:02d}.000Z", **fields}
-
-    def user(self, content, **fields):
-        return self.line("user", message={"role": "user", "content": content}, **fields)
-
-    def assistant(self, message_id, *blocks, usage=None, **fields):
-        message = {"id": message_id, "role": "assistant", "content": list(blocks),
-                   **({"usage": usage} if usage else {})}
-        return self.line("assistant", message=message, **fields)
-
-    def result(self, call_id, content, **fields):
-        return self.user([{"type": "tool_result", "tool_use_id": call_id, "content": content}], **fields)
-
-
-def text(words):
-    return {"type": "text", "text": words}
-
-
-def use(call_id, name="Bash", **arguments):
-    return {"type": "tool_use", "id": call_id, "name": name, "input": arguments}
-
-
-class Codex:
-    """Lines of a Codex rollout file."""
-
-    def __init__(self):
-        self.n = 0
-
-    def line(self, kind, payload, timestamp=None):
-        self.n += 1
-        return {"timestamp": timestamp or f"2026-02-03T10:00:{self.n:02d}.000Z", "type": kind, "payload": payload}
-
-    def meta(self, own_id, **fields):
-        return self.line("session_meta", {"id": own_id, "cwd": "/src", "cli_version": "0.1", **fields})
-
-    def started(self, turn_id):
-        return self.line("event_msg", {"type": "task_started", "turn_id": turn_id})
-
-    def typed(self, words):
-        return [self.item("user", words),
-                self.line("event_msg", {"type": "user_message", "message": words, "images": []})]
-
-    def item(self, role, words):
-        kind = "output_text" if role == "assistant" else "input_text"
-        return self.line("response_item", {"type": "message", "role": role, "content": [{"type": kind, "text": words}]})
-
-    def call(self, call_id, name, arguments):
-        return self.line(
-            "response_item", {"type": "function_call", "name": name, "arguments": arguments, "call_id": call_id})
-
-    def output(self, call_id, output):
-        return self.line("response_item", {"type": "function_call_output", "call_id": call_id, "output": output})

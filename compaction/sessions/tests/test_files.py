@@ -1,0 +1,62 @@
+"""Tests of sessions/files.py: what is not whole is counted with its line, what is whole is read once."""
+
+import json
+
+from base.tests.made import Files
+from compaction.sessions.files import digest, read_lines
+from compaction.sessions.log import Tally
+from compaction.sessions.tests.made import imported, session
+
+LINES = [  # what goes wrong, bytes of a file, (types of the records read, {what is odd: places})
+    ("the second record on a line is lost or not told", b'{"type":"a"}{"type":"b"}\n{"type":"c"}\n',
+     ["a", "b", "c"], {"several records on one line": "1"}),
+    ("a torn record on a line with others is not told", b'{"type":"a"}{"type":"b","te\n{"type":"c"}\n',
+     ["a", "c"], {"torn record on a line with others": "1"}),
+    ("a torn last line is not told", b'{"type":"a"}\n{"type":"b","text":"hal', ["a"], {"torn line": "2"}),
+    ("torn lines that follow one another are not one place", b'{"type":"a\n{"type":"b\n', [], {"torn line": "1-2"}),
+    ("torn lines apart are one place", b'{"type":"a\n{"type":"b"}\n{"type":"c\n', ["b"], {"torn line": "1,3"}),
+    ("an object inside a torn line is taken for a record", b'e":"x","message":{"type":"inner"}}\n', [],
+     {"torn line": "1"}),
+    ("null bytes are passed over", b'{"type":"a"}\n' + b"\0" * 64 + b"\n", ["a"], {"torn line": "2"}),
+    ("nesting without end raises", b'{"type":' + b"[" * 100_000 + b"\n", [], {"torn line": "1"}),
+    ("a line break inside a text is mended", b'{"type":"a","text":"one\ntwo"}\n{"type":"b"}\n', ["b"],
+     {"torn line": "1-2"}),
+    ("a byte order mark, CRLF or a blank line is told", b'\xef\xbb\xbf{"type":"a"}\r\n\r\n{"type":"b"}\r\n', ["a", "b"],
+     {}),
+    ("a number too long to convert ends the reading", b'{"type":"b","n":' + b"9" * 6000 + b'}\n{"type":"c"}\n', ["c"],
+     {"torn line": "1"})]
+
+
+class Lines(Files):
+    def read(self, data):
+        """(values, {kind: places}) of a file of these bytes."""
+        tally = Tally()
+        values = [value for _, value in read_lines(self.write("session.jsonl", data), tally)]
+        groups = tally.summary()
+        return values, {kind: row["at"] for group in ("unread", "noted") for kind, row in groups[group].items()}
+
+    def test_every_file(self):
+        for name, data, types, odd in LINES:
+            with self.subTest(name):
+                values, told = self.read(data)
+                self.assertEqual(([value["type"] for value in values], told), (types, odd))
+
+    def test_a_line_of_400_kb_and_not_a_number_and_bytes_that_are_not_utf8_are_kept(self):
+        for data, text, odd in ((b"x" * 400_000, "x" * 400_000, {}),
+                                (b"caf\xe9", "caf\ufffd", {"bytes that are not UTF-8, read as U+FFFD": "1"})):
+            self.assertEqual(self.read(b'{"n":NaN,"text":"' + data + b'"}\n'), ([{"n": "NaN", "text": text}], odd))
+
+    def test_a_record_nested_to_the_edge_of_the_parser_is_torn_and_the_rest_is_read(self):
+        rest = session({"user": "go"}, {"assistant": ["m1", "Done."]}, {"user": "more"})
+        for levels in (150, 900, 5_000, 100_000):
+            nested = '"x": ' + "[" * levels + "]" * levels + "}"
+            deep = json.dumps(session({"user": "deep", "uuid": "d"})[0])[:-1] + ", " + nested + "\n"
+            lines = deep + "".join(json.dumps(line) + "\n" for line in rest)
+            document = '[{"role": "user", "content": "go", ' + nested + "]"
+            events, _, summary = imported({"a.jsonl": lines, "b.json": document})
+            self.assertEqual((len(events), summary["unread"].get("torn line", 0)),
+                             (5, 0) if levels == 150 else (3, 1))
+
+    def test_the_order_of_keys_makes_no_difference_to_a_digest_and_values_do(self):
+        self.assertEqual(digest({"a": 1, "b": 2}), digest({"b": 2, "a": 1}))
+        self.assertNotEqual(digest({"a": 1}), digest({"a": "1"}))
