@@ -11,9 +11,9 @@ from pathlib import Path
 from unittest import mock
 
 from base.command import InputError
+from base.tests.made import run
 from compaction.sessions.__main__ import main as import_main
 from compaction.sessions.log import read_events, read_log
-from compaction.sessions.tests.made import run
 from compaction.signals.__main__ import find_signals, lines_of, main, read_labels
 from compaction.signals.tests.made import RULE, conversation, lines
 
