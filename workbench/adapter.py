@@ -18,9 +18,9 @@ from pathlib import Path
 
 from base.command import InputError, dump, make_parser, read_json, run_command
 from base.shapes import texts_in
-from base.shown import one_line
 from base.turns import MessageError, between, calls_of, text_of, turn_of
 from selection.own import wrong_selection
+from selection.reporting import tell
 from selection.retrievers import SELECTORS, then_newest
 from selection.run import find_selector
 from strategies import fill as fill_turns
@@ -236,11 +236,10 @@ def main(argv=None):
     except MessageError as error:
         raise InputError(f"{args.messages}: {error}") from None
     sys.stdout.write(dump(chosen["messages"]))
-    lines = [f"{len(chosen['messages'])} of {len(value['messages'])} messages chosen, {chosen['tokens']} tokens"]
-    lines += [f"left out: message {', '.join(str(place + 1) for place in part['messages'])}: {part['why']}"
-              for part in chosen["left_out"]]
-    for line in lines + [f"sent although it cannot be counted: {why}" for why in chosen.get("uncounted", ())]:
-        print(one_line(line), file=sys.stderr)
+    tell([f"{len(chosen['messages'])} of {len(value['messages'])} messages chosen, {chosen['tokens']} tokens",
+          *(f"left out: message {', '.join(str(place + 1) for place in part['messages'])}: {part['why']}"
+            for part in chosen["left_out"]),
+          *(f"sent although it cannot be counted: {why}" for why in chosen.get("uncounted", ()))], limit=None)
     return 0
 
 

@@ -44,9 +44,9 @@ def read_log(path):
     return values, losses
 
 
-def import_chat(values, every=False):
-    """(histories, cases without a budget and with nothing required, losses) of what read_log gives."""
-    histories, cases, losses, imported = {}, [], [], 0
+def import_chat(values, losses, every=False):
+    """(histories, cases without a budget and with nothing required) of what read_log gives; losses are added to."""
+    histories, cases, imported = {}, [], 0
     for name, messages in conversations(values, losses).items():
         made = list(read_conversation(name, messages, every, losses))
         for case, turns in made:
@@ -57,7 +57,7 @@ def import_chat(values, every=False):
             why = "no user message but the first that asks something and has a history"
             losses.append(("conversation left out", name, why))
         imported += bool(made)
-    return histories, cases, losses
+    return histories, cases
 
 
 def conversations(values, losses):

@@ -19,6 +19,7 @@ from base.mask import Masks
 from base.shapes import texts_in
 from base.shown import one_line
 from selection.cases import CaseError, check_requests, check_set
+from selection.reporting import tell
 from tokenizer import TokenizerError, counter
 from tokens.manifest import MANIFEST
 from workbench.chat_log import import_chat, read_log
@@ -71,16 +72,14 @@ def check_some(made, losses, path):
         raise InputError(f"{path}: nothing in it could be imported{detail}")
 
 
-def tell(cases, losses, masked):
-    """What came in and what did not, on standard error."""
-    facts = sum(len(case["required"]) for case in cases)
-    lines = [f"{len(cases)} cases with {facts} facts to find"]
-    lines += [f"  {number} {kind}" for kind, number in Counter(case["kind"] for case in cases).items()]
+def told(cases, losses, masked):
+    """What came in and what did not, as lines."""
+    yield f"{len(cases)} cases with {sum(len(case['required']) for case in cases)} facts to find"
+    yield from (f"  {number} {kind}" for kind, number in Counter(case["kind"] for case in cases).items())
     for kind, number in Counter(what for what, _, _ in losses).items():
-        lines.append(f"{kind}: {number}")
-        lines += [f"  {where}: {one_line(detail, 300)}" for what, where, detail in losses if what == kind]
-    for line in lines + [f"masked: {number} different {what}" for what, number in masked.items()]:
-        print(one_line(line), file=sys.stderr)
+        yield f"{kind}: {number}"
+        yield from (f"  {where}: {one_line(detail, 300)}" for what, where, detail in losses if what == kind)
+    yield from (f"masked: {number} different {what}" for what, number in masked.items())
 
 
 def main(argv=None):
@@ -96,26 +95,24 @@ def main(argv=None):
     if args.budget < 1:
         raise InputError(f"--budget {args.budget}: give a number from 1")
     value, losses = read_log(args.file) if args.format == "chat" else (read_json(args.file), [])
-    masks, unchecked = Masks(), None
+    masks, unchecked = Masks(), []
     if args.mask:  # before anything is cut or compared, so that a fact and its turn change alike
         value = masks.value(value)
     if args.format == "chat":
-        histories, cases, lost = import_chat(value, every=args.question == "all")
+        histories, cases = import_chat(value, losses, every=args.question == "all")
     else:
-        histories, cases, lost = (import_locomo if args.format == "locomo" else import_longmemeval)(value, args.file)
-    losses += lost
+        importer = import_locomo if args.format == "locomo" else import_longmemeval
+        histories, cases = importer(value, args.file, losses)
     made = case_set(histories, cases, args.budget)
     try:
         made = that_fit(made, counter(args.tokenizer), losses)
     except TokenizerError as error:
-        unchecked = f"{UNCHECKED}: {error}"
+        unchecked = [f"{UNCHECKED}: {error}"]
     check_some(made, losses, args.file)
     if args.format != "chat":  # a chat log has no facts yet; workbench.label_cases checks the set that it writes
         check_set(made, args.file)
     sys.stdout.write(dump(made))
-    tell(made["cases"], losses, masks.counts())
-    if unchecked:
-        print(unchecked, file=sys.stderr)
+    tell([*told(made["cases"], losses, masks.counts()), *unchecked], limit=None)
     return 0
 
 

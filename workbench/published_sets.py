@@ -8,8 +8,8 @@ LongMemEval  A turn is a user message and the reply to it, the session's date in
              kind of their own, and left out where nothing is marked.
 
 A fact is found when the turn that holds it is in the request. The answers are not used: about one in fifteen of
-LoCoMo's is wrong by a public audit. An importer gives (histories, cases without a budget, losses); losses are (what,
-where, detail) of each thing that was repaired, moved or could not be imported.
+LoCoMo's is wrong by a public audit. An importer gives (histories, cases without a budget), and adds to `losses` a
+(what, where, detail) for each thing that was repaired, moved or could not be imported.
 """
 
 import re
@@ -37,10 +37,10 @@ def check_shape(value, shape, name, where):
         raise InputError(f"{where}: not as {name} writes it: {problem}; use its file unchanged")
 
 
-def import_locomo(value, where):
+def import_locomo(value, where, losses):
     """The first half of LoCoMo's conversations is the development split, the rest is held out."""
     check_shape(value, LOCOMO, "LoCoMo", where)
-    histories, cases, losses = {}, [], []
+    histories, cases = {}, []
     for number, sample in enumerate(value):
         name = sample["sample_id"]
         if name in histories:
@@ -54,7 +54,7 @@ def import_locomo(value, where):
                     "kind": CATEGORIES.get(question["category"], f"category {question['category']}"),
                     "instructions": "Two people talk over many months. Answer the question from their conversation.",
                     "current": question["question"], "required": facts, "stale": []})
-    return histories, cases, losses
+    return histories, cases
 
 
 def read_sessions(conversation, where):
@@ -93,10 +93,10 @@ def find_evidence(evidence, case, utterances, losses):
     return facts
 
 
-def import_longmemeval(value, where):
+def import_longmemeval(value, where, losses):
     """Every other question of LongMemEval is held out; each has a history of its own."""
     check_shape(value, LONGMEMEVAL, "LongMemEval", where)
-    histories, cases, losses, late = {}, [], [], []
+    histories, cases, late = {}, [], []
     for number, question in enumerate(value):
         name, kind, dates = question["question_id"], question["question_type"], question["haystack_dates"]
         if name in histories:
@@ -124,7 +124,7 @@ def import_longmemeval(value, where):
     if any(late):
         moved = f"{sum(late)} sessions of {sum(map(bool, late))} of the {len(value)} questions stood behind a later one"
         losses.append(("sessions put in the order of their dates", str(where), moved))
-    return histories, cases, losses
+    return histories, cases
 
 
 def read_turns(sessions, name, losses):

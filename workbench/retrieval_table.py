@@ -23,6 +23,7 @@ from base.shown import columns
 from base.stats import mcnemar
 from evaluate import grade
 from selection.cases import check_set
+from selection.reporting import tell
 from selection.retrievers import SELECTORS, order_of, units, with_date
 from selection.run import run_cases, selector_table
 from strategies import STRATEGIES, per_history
@@ -37,8 +38,7 @@ def read_cases(path):
     """The cases of a file, or InputError for facts that name no turn."""
     value = read_json(path)
     if isinstance(value, list) and value and isinstance(value[0], dict) and "sample_id" in value[0]:
-        histories, cases, _ = import_locomo(value, path)
-        value = case_set(histories, cases, BUDGETS[0])
+        value = case_set(*import_locomo(value, path, []), BUDGETS[0])
     cases = check_set(value, path)
     if unplaced := [case["id"] for case in cases if any(isinstance(fact, str) for fact in case["required"])]:
         problem = f"case {unplaced[0]!r} has a fact without a turn"
@@ -200,8 +200,7 @@ def main(argv=None):
     selector_table(names)  # an unknown name is refused before the long work
     result = measure(args.file, names, args.budget, args.against, args.jobs)
     sys.stdout.write(dump(result))
-    for line in tables(result):
-        print(line, file=sys.stderr)
+    tell(tables(result), limit=None)
     return 0
 
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from base.command import InputError, dump, file_hash, make_parser, progress, run_command, whole_numbers
 from base.shown import columns
 from selection.cases import check_set
+from selection.reporting import tell
 from selection.run import run_one, selector_table, with_input
 from strategies import render, request_cost
 from tokenizer import CountError, counter
@@ -100,11 +101,6 @@ def common_prefix(parts, before):
     return same
 
 
-def kept(prefix, least, block):
-    """The tokens of a common prefix that a cache keeps: kept(300, 256, 128) -> 256, kept(200, 256, 128) -> 0."""
-    return prefix // block * block if prefix >= least else 0
-
-
 def read_conversations(path, count):
     """([(name, instructions, turns)], losses) of a chat log or a case set; the last turn may be a question alone."""
     values, losses = read_log(path)
@@ -115,9 +111,7 @@ def read_conversations(path, count):
         cases = {id(case["history"]): case for case in reversed(cases)}
         return [(case["id"], case["instructions"], case["history"] + [question(case)] * (asked[history] == 1))
                 for history, case in reversed(cases.items())], losses
-    histories, cases, unread = import_chat(values)
-    losses += unread
-    made = that_fit(case_set(histories, cases, NO_LIMIT), count, losses)
+    made = that_fit(case_set(*import_chat(values, losses), NO_LIMIT), count, losses)
     check_some(made, losses, path)
     return [(case["id"], case["instructions"], made["histories"][case["history"]] + [question(case)])
             for case in made["cases"]], losses
@@ -136,11 +130,14 @@ def survey(conversations, rules, budgets, count, least=0, block=1):
     """
     levels = {budget: {"fit_whole": 0, "never_fit": 0, "rules": {rule: dict.fromkeys(COUNTED, 0) for rule in rules}}
               for budget in budgets}
-    for conversation in progress(conversations, desc="survey", unit=" conversations"):
-        tokens, before = Tokens(count), {}
+    for name, instructions, turns in progress(conversations, desc="survey", unit=" conversations"):
+        tokens, before, history = Tokens(count), {}, []  # one history, which grows from one request to the next
         try:
-            for case in requests(conversation):
-                smallest, whole = count(render(case, [])), request_cost(case, count, range(len(case["history"])))
+            for turn in turns:
+                case = {"id": name, "split": "dev", "kind": "", "instructions": instructions, "current": turn["user"],
+                        "history": history, "budget": {"context_limit": NO_LIMIT, "max_new_tokens": 0, "margin": 0},
+                        "required": [], "stale": []}
+                smallest, whole = count(render(case, [])), request_cost(case, count, range(len(history)))
                 for budget, level in levels.items():
                     level["fit_whole"] += whole <= budget
                     level["never_fit"] += smallest > budget
@@ -151,25 +148,17 @@ def survey(conversations, rules, budgets, count, least=0, block=1):
                             parts = tokens.parts(selected)
                             prefix = common_prefix(parts, before.get((budget, rule), [()])[0])
                             before[budget, rule] = parts, selected
-                            added = {"requests": 1, "turns": len(case["history"]), "turns_sent": len(selected["turns"]),
-                                     "tokens": selected["input_tokens"], "cached_tokens": kept(prefix, least, block)}
+                            added = {"requests": 1, "turns": len(history), "turns_sent": len(selected["turns"]),
+                                     "tokens": selected["input_tokens"],
+                                     "cached_tokens": prefix // block * block if prefix >= least else 0}
                         for field, more in added.items():
                             level["rules"][rule][field] += more
+                history.append(turn)
             for parts, selected in before.values():
                 tokens.check(selected, parts)
         except CountError as error:
-            raise InputError(f"conversation {conversation[0]!r}: {error}") from None
+            raise InputError(f"conversation {name!r}: {error}") from None
     return levels
-
-
-def requests(conversation):
-    """A case without a budget for each user turn. They share one history, which grows from one to the next."""
-    (name, instructions, turns), history = conversation, []
-    for turn in turns:
-        yield {"id": name, "split": "dev", "kind": "", "instructions": instructions, "current": turn["user"],
-               "history": history, "required": [], "stale": [],
-               "budget": {"context_limit": NO_LIMIT, "max_new_tokens": 0, "margin": 0}}
-        history.append(turn)
 
 
 def figures_of(level):
@@ -197,10 +186,8 @@ def main(argv=None):
     parser.add_argument("--budget", type=whole_numbers, default=[1024, 4096], metavar="N,…",
                         help="input tokens (default 1024,4096)")
     parser.add_argument("--least", type=int, default=0, metavar="N", help="a shorter common prefix is not kept")
-    parser.add_argument("--block", type=int, default=1, metavar="N",
-                        help="a prefix is kept in whole blocks of N tokens")
-    parser.add_argument("--tokenizer", type=Path, default=MANIFEST, metavar="MANIFEST",
-                        help="count for the model of another manifest")
+    parser.add_argument("--block", type=int, default=1, metavar="N", help="it is kept in whole blocks of N tokens")
+    parser.add_argument("--tokenizer", type=Path, default=MANIFEST, metavar="MANIFEST", help="another model's manifest")
     args = parser.parse_args(argv)
     if args.least < 0 or args.block < 1:
         raise InputError("--least is a number from 0 on, --block one from 1 on; correct it")
@@ -215,12 +202,11 @@ def main(argv=None):
               "left_out": dict(Counter(what for what, _, _ in losses)),
               "budgets": {str(budget): level for budget, level in levels.items()}}
     sys.stdout.write(dump(report))
-    told = [f"{report['conversations']} conversations, {report['user_turns']} user turns"]
-    told += [f"{budget:,} tokens: {level['fit_whole']} fit whole, {level['never_fit']} never fit"
-             for budget, level in levels.items()]
-    told += [f"{what}: {number}; workbench.import_cases lists them" for what, number in report["left_out"].items()]
-    for line in [*told, *table(report)]:
-        print(line, file=sys.stderr)
+    tell([f"{report['conversations']} conversations, {report['user_turns']} user turns",
+          *(f"{budget:,} tokens: {level['fit_whole']} fit whole, {level['never_fit']} never fit"
+            for budget, level in levels.items()),
+          *(f"{what}: {number}; workbench.import_cases lists them" for what, number in report["left_out"].items()),
+          *table(report)], limit=None)
     return 0
 
 

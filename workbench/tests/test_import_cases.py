@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import unittest
 from collections import Counter
 from pathlib import Path
@@ -20,7 +21,9 @@ def whats(losses):
 
 class LoCoMo(unittest.TestCase):
     def imported(self, *evidence, category=4, **conversation):
-        return import_locomo(locomo([question(labels, category) for labels in evidence], **conversation), "file")
+        losses = []
+        value = locomo([question(labels, category) for labels in evidence], **conversation)
+        return *import_locomo(value, "file", losses), losses
 
     def test_a_turn_spans_two_sessions_or_lacks_its_date_or_a_caption_or_sessions_are_in_the_order_of_their_names(self):
         later = {f"session_{n}": [utterance(f"D{n}:1", "Ana", "Hi.")] for n in (10, 3)}
@@ -53,14 +56,15 @@ class LoCoMo(unittest.TestCase):
                     [{}], longmemeval(haystack_dates=3), longmemeval() * 2, longmemeval(haystack_dates=[])))):
             for value in ([], {}, *values):
                 with self.subTest(value=value), self.assertRaisesRegex(InputError, name):
-                    read(value, "file")
+                    read(value, "file", [])
 
     @unittest.skipUnless(os.environ.get("LAB_DATA"), "LAB_DATA names no folder with locomo/locomo10.json")
     def test_the_published_set_gives_2820_labels_over_1982_questions(self):
         path = Path(os.environ["LAB_DATA"]) / "locomo" / "locomo10.json"
         if not path.exists():
             self.skipTest(f"{path} is absent")
-        _, cases, losses = import_locomo(json.loads(path.read_text(encoding="utf-8")), path)
+        losses = []
+        _, cases = import_locomo(json.loads(path.read_text(encoding="utf-8")), path, losses)
         self.assertEqual((len(cases), sum(len(case["required"]) for case in cases)), (1982, 2820))
         self.assertEqual(Counter(whats(losses)), {"question left out": 4, "label repaired": 6, "label left out": 3})
 
@@ -71,7 +75,8 @@ class LongMemEval(unittest.TestCase):
         dates = [f"2023/05/{day} (Sat) 02:21" for day in ("20", "01", "20")] + ["2022/12/31 (Sat) 23:59"]
         value = longmemeval(haystack_dates=dates, haystack_sessions=sessions)
         value += longmemeval(question_id="unread", haystack_dates=["2 May", "1 May"], haystack_sessions=sessions[2:])
-        histories, cases, losses = import_longmemeval(value, "file")
+        losses = []
+        histories, cases = import_longmemeval(value, "file", losses)
         self.assertEqual([[turn["id"] for turn in turns] for turns in histories.values()],
                          [["S4:1", "S2:1", "S1:1", "S3:1"], ["S1:1", "S2:1"]])
         self.assertEqual(cases[0]["required"], [{"turn": "S3:1", "text": "d"}])
@@ -82,8 +87,9 @@ class LongMemEval(unittest.TestCase):
 
     def test_marked_messages_are_no_facts_or_a_long_one_is_named_whole(self):
         long = [{"role": "user", "content": f" {'long ' * 99}", "has_answer": True}]
-        histories, cases, losses = import_longmemeval(
-            longmemeval() + longmemeval(question_id="q2", haystack_sessions=[long]), "file")
+        losses = []
+        histories, cases = import_longmemeval(
+            longmemeval() + longmemeval(question_id="q2", haystack_sessions=[long]), "file", losses)
         self.assertEqual(cases[0]["required"], [{"turn": "S1:1", "text": "I moved to Lisbon."}])
         date = "[2023/05/01 (Mon) 18:05]"
         self.assertEqual([turn["user"] for turn in histories["q1"]], [f"{date} I moved to Lisbon.", date])
@@ -95,88 +101,80 @@ class LongMemEval(unittest.TestCase):
         empty, odd = [{"role": "user", "content": "Hi."}], {"role": "system", "content": "x", "has_answer": True}
         value = longmemeval() + longmemeval(question_id="q2_abs", haystack_sessions=[empty])
         value += longmemeval(question_id="q3", haystack_sessions=[[odd, *empty]]) + longmemeval(question_id="q4_abs")
-        histories, cases, losses = import_longmemeval(value, "file")
+        losses = []
+        histories, cases = import_longmemeval(value, "file", losses)
         self.assertEqual([(case["id"], case["kind"], case["split"]) for case in cases],
                          [("q1", "single-session-user", "dev"), ("q4_abs", "abstention", "held_out")])
         self.assertEqual(whats(losses), ["abstention left out", "message left out", "question left out"])
         self.assertEqual([turn["id"] for turn in histories["q3"]], ["S1:2"])
 
 
+def log(name, messages=CHAT):
+    return {"id": name, "messages": messages}
+
+
+LINE, CALLED = json.dumps(log("a")).encode(), {"name": "look", "arguments": "{"}
+MIXED = [{**message, "conversation_id": name} for message in CHAT for name in "ab"]
+THANKS = [{"role": "user", "content": text} for text in ("Ok, thank you so much!", "👍", "Vielen Dank!")]
+HALF = {"role": "user", "content": "x \ud800"}
+DISK, DONE = ("What was wrong?", "The disk."), ("Write to ana@example.com", "Done.")
+A, B = ("a", *DISK, 2, "dev"), ("b", *DISK, 2, "held_out")  # id, question, reply, turns before it, split of a case
+LOGS = (  # what is read, the cases, what is told
+    ("thanks are a question", [log("a", [*CHAT, *THANKS]), log("b")], [A, B], []),
+    ("a JSON list is no log", json.dumps([log("a"), log("b")], indent=1).encode(), [A, B], []),
+    ("single messages in a list are no log", json.dumps(MIXED).encode(), [A, B], []),
+    ("single messages in lines are no log", MIXED, [A, B], []),
+    ("bare lists of messages are no log", [CHAT, CHAT], [("conversation-1", *A[1:]), ("conversation-2", *B[1:])], []),
+    ("one bad line spoils the others", b"\n".join(
+        [LINE, b"{", b'{"messages": 3}', b"3", LINE, b'"\xff"', b'{"a": NaN}', LINE.replace(b'"a"', b'"b"')]), [A, B],
+     ["line left out: 3", "line 2", "line 6", "line 7", "value left out: 3", "line 3", "line 4", "line 5"]),
+    ("the first state of a conversation that was logged at every turn is taken",
+     [log("a", CHAT[:size]) for size in (2, 6, 9, 3)], [A], ["value left out: 3", "line 2", "line 3", "line 4"]),
+    ("half a character in a question or a reply spoils the set",
+     [log("q", [*CHAT, HALF]), log("a"), log("b", [*CHAT[:-1], {**HALF, "role": "assistant"}])],
+     [A, ("b", DISK[0], None, *B[3:])], ["question left out: 1", "conversation left out: 1"]),
+    ("half a character in a name spoils the set", [log("\ud800")], [("\\ud800", *A[1:])], []),
+    ("a system message is in a turn", [log("a", [*CHAT[:5], CHAT[0], *CHAT[5:]])], [A], ["message left out: 1"]),
+    *((f"a turn is imported in part: {change}",
+       [log("a", [*CHAT[:2], {"role": "assistant", "content": None, **change}, *CHAT[4:]])], [(*A[:3], 1, "dev")],
+       ["turn left out: 1"]) for change in (
+        {"tool_calls": [{**CALL, "function": CALLED}]}, {"tool_calls": [{**CALL, "id": "without result"}]},
+        {"content": [{"type": "image_url", "image_url": {}}]}, {"content": "half a character \ud800"},
+        {"content": [{"type": "text"}]}, {"function_call": {**CALLED, "arguments": "{}"}}, {"audio": {"id": "a1"}},
+        {"role": "function", "name": "look", "content": "disk full"})))
+
+
 class ChatLogs(Files):
-    def imported(self, *lines, options=()):
-        """(the set, the complaints) of a log with these lines, or with these bytes."""
-        content = lines[0] if isinstance(lines[0], bytes) else list(lines)
+    def imported(self, content, *options):
+        """(the set, its cases as above, the complaints) of a log with these lines, or bytes."""
         status, out, err = run(main, "chat", self.write("log.jsonl", content), *options)
         self.assertEqual(status, 0, err)
-        return json.loads(out), err
+        made = json.loads(out)
+        return made, [(case["id"], case["current"], case.get("reply"), len(made["histories"][case["history"]]),
+                       case["split"]) for case in made["cases"]], err
 
-    def test_a_call_and_its_result_are_two_turns_or_the_reply_stands_in_the_history(self):
-        made, _ = self.imported({"messages": CHAT})
+    def test_a_log_becomes_other_cases_or_its_losses_are_not_told(self):
+        for name, content, cases, told in LOGS:
+            with self.subTest(name):
+                _, got, err = self.imported(content)
+                self.assertEqual((got, re.findall(r"(?m)^(?:  )?(\w+ left out: \d+|line \d+)", err)), (cases, told))
+
+    def test_a_question_is_left_out_or_its_history_is_not_what_came_before_it(self):
+        _, cases, _ = self.imported([log("a", [*CHAT, *THANKS]), log("b")], "--question", "all")
+        self.assertEqual(cases, [("a-2", *DONE, 1, "dev"), ("a-3", *A[1:]), ("b-2", *DONE, 1, "held_out"),
+                                 ("b-3", *B[1:])])
+
+    def test_a_call_and_its_result_are_two_turns_or_a_refusal_is_not_what_was_said(self):
+        made, _, _ = self.imported([CHAT])
         first, second = made["histories"]["conversation-1"]
         call = {**CALL, "function": {"name": "look", "arguments": {"at": "log"}}}
         self.assertEqual(first["messages"],
                          [{"role": "assistant", "content": "", "tool_calls": [call]},
                           {"role": "tool", "tool_call_id": "c1", "content": "disk full"}])
-        self.assertEqual((first["assistant"], second["user"]), ("The disk is full.", "Write to ana@example.com"))
-        self.assertEqual([made["cases"][0][field] for field in ("current", "instructions", "reply")],
-                         ["What was wrong?", "Be brief.", "The disk."])
-
-    def test_every_user_message_but_thanks_becomes_a_case_with_what_came_before_it(self):
-        thanks = [{"role": "user", "content": text} for text in ("Ok, thank you so much!", "👍", "Vielen Dank!")]
-        log = [{"id": "one", "messages": [*CHAT, *thanks]}, {"id": "two", "messages": CHAT}]
-        made, _ = self.imported(*log, options=["--question", "all"])
-        self.assertEqual([(case["id"], case["current"], case["reply"], case["split"]) for case in made["cases"]],
-                         [("one-2", "Write to ana@example.com", "Done.", "dev"),
-                          ("one-3", "What was wrong?", "The disk.", "dev"),
-                          ("two-2", "Write to ana@example.com", "Done.", "held_out"),
-                          ("two-3", "What was wrong?", "The disk.", "held_out")])
-        self.assertEqual([len(turns) for turns in made["histories"].values()], [1, 2, 1, 2])
-        self.assertEqual([(case["id"], case["current"]) for case in self.imported(*log)[0]["cases"]],
-                         [("one", "What was wrong?"), ("two", "What was wrong?")])
-
-    def test_one_bad_line_spoils_the_others(self):
-        line = json.dumps({"id": "a", "messages": CHAT}).encode()
-        bad = [b"{", b'{"messages": 3}', b"3", line, b'"\xff"', b'{"a": NaN}']
-        made, err = self.imported(b"\n".join([line, *bad, line.replace(b'"a"', b'"b"', 1)]))
-        self.assertEqual(list(made["histories"]), ["a", "b"])
-        self.assertEqual([err.count(f"  line {number}: ") for number in range(1, 9)], [0, 1, 1, 1, 1, 1, 1, 0])
-        self.assertIn("line left out: 3\n", err)
-
-    def test_a_json_list_or_single_messages_are_read_as_something_else_than_lines(self):
-        log = [{"id": "a", "messages": CHAT}, {"id": "b", "messages": CHAT}]
-        mixed = [{**message, "conversation_id": name} for message in CHAT for name in "ab"]
-        lines = self.imported(*log)[0]
-        for value in ((json.dumps(log, indent=1).encode(),), (json.dumps(mixed).encode(),), mixed):
-            self.assertEqual(self.imported(*value)[0], lines)
-        self.assertEqual(len(self.imported(CHAT, CHAT)[0]["cases"]), 2)
-
-    def test_of_a_conversation_that_was_logged_at_every_turn_the_first_state_is_taken(self):
-        made, err = self.imported(*({"id": "a", "messages": CHAT[:size]} for size in (2, 6, 9, 3)))
-        self.assertEqual(made["cases"][0]["current"], "What was wrong?")
-        self.assertIn("value left out: 3\n", err)
-
-    def test_what_cannot_be_read_is_left_out_in_part_or_not_told(self):
-        call = {"name": "look", "arguments": "{"}
-        for change in ({"tool_calls": [{**CALL, "function": call}]}, {"tool_calls": [{**CALL, "id": "without result"}]},
-                       {"content": [{"type": "image_url", "image_url": {}}]}, {"content": "half a character \ud800"},
-                       {"content": [{"type": "text"}]}, {"function_call": {**call, "arguments": "{}"}},
-                       {"audio": {"id": "a1"}}, {"role": "function", "name": "look", "content": "disk full"}):
-            with self.subTest(change=change):
-                messages = [*CHAT[:2], {"role": "assistant", "content": None, **change}, *CHAT[4:]]
-                made, err = self.imported({"messages": messages})
-                self.assertEqual(len(made["histories"]["conversation-1"]), 1)
-                self.assertIn("turn left out: 1\n", err)
-
-    def test_half_a_character_in_a_question_a_reply_or_a_name_spoils_the_set(self):
-        odd = {"role": "user", "content": "x \ud800"}
-        made, err = self.imported({"id": "q", "messages": [*CHAT, odd]}, {"id": "r \ud800", "messages": CHAT},
-                                  {"id": "s", "messages": [*CHAT[:-1], {**odd, "role": "assistant"}]})
-        self.assertEqual([(case["id"], "reply" in case) for case in made["cases"]], [(r"r \ud800", True), ("s", False)])
-        self.assertIn("question left out: 1\n", err)
-
-    def test_a_refusal_is_not_what_the_assistant_said(self):
+        self.assertEqual((first["assistant"], second["user"], made["cases"][0]["instructions"]),
+                         ("The disk is full.", "Write to ana@example.com", "Be brief."))
         for said in ({"content": None, "refusal": "No."}, {"content": [{"type": "refusal", "refusal": "No."}]}):
-            made, _ = self.imported({"messages": [CHAT[1], {"role": "assistant", **said}, CHAT[-2]]})
+            made, _, _ = self.imported([[CHAT[1], {"role": "assistant", **said}, CHAT[-2]]])
             self.assertEqual(made["histories"]["conversation-1"][0]["assistant"], "No.")
 
     @needs_tokenizer
@@ -186,7 +184,7 @@ class ChatLogs(Files):
             "turn": [{"role": "user", "content": f"Say {token}"}, {"role": "assistant", "content": "No."}, *CHAT[1:]],
             "call": [*CHAT[:3], {**CHAT[3], "content": token}, *CHAT[4:]],
             "question": [*CHAT[:-2], {"role": "user", "content": token}], "whole": CHAT}
-        made, err = self.imported(*({"id": name, "messages": said} for name, said in talks.items()))
+        made, _, err = self.imported([log(name, said) for name, said in talks.items()])
         self.assertEqual({name: len(turns) for name, turns in made["histories"].items()},
                          {"turn": 2, "call": 1, "whole": 2})
         self.assertNotIn(token, json.dumps(made))
@@ -201,7 +199,8 @@ class ChatLogs(Files):
             def __call__(self, messages, tools=None):
                 return 50
 
-        histories, cases, losses = import_locomo(locomo([question(["D1:1"]), question(["D2:1"])]), "file")
+        losses = []
+        histories, cases = import_locomo(locomo([question(["D1:1"]), question(["D2:1"])]), "file", losses)
         made = that_fit(case_set(histories, cases, 100), Red(), losses)
         self.assertEqual(([case["id"] for case in made["cases"]], len(made["histories"]["one"])), (["one-1"], 2))
         self.assertEqual(whats(losses), ["turn left out", "question left out"])
@@ -214,7 +213,7 @@ class ChatLogs(Files):
         self.refused("--budget 0", main, "chat", self.write("log.jsonl", [CHAT]), "--budget", 0)
 
     def test_mask_leaves_an_address_in_the_set(self):
-        made, err = self.imported({"messages": CHAT}, options=["--mask"])
+        made, _, err = self.imported([CHAT], "--mask")
         self.assertNotIn("example.com", json.dumps(made))
         self.assertIn("Write to [mail address 1]", json.dumps(made))
         self.assertIn("masked: 1 different mail address", err)
