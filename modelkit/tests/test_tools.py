@@ -24,7 +24,8 @@ class Loop(unittest.TestCase):
         return tools.run_agent("Task.", lambda *_: next(written), registry)["transcript"][0]
 
     def test_what_a_tool_gives_becomes_text_and_what_it_raises_an_observation(self):
-        for run, result in ((lambda: None, "None"), (lambda: [1, 2], "[1, 2]"), (Unprintable, "ERROR: TypeError: no text"),
+        for run, result in ((lambda: None, "None"), (lambda: [1, 2], "[1, 2]"),
+                            (Unprintable, "ERROR: TypeError: no text"),
                             (lambda: stop(RuntimeError("no disk")), "ERROR: RuntimeError: no disk")):
             self.assertEqual(self.run_one(run, {}, {})["result"], result)
         with self.assertRaises(KeyboardInterrupt):  # a stop by the user is not told to the model

@@ -5,8 +5,9 @@ import json
 RULE = "never push to the release branch without asking Dana"
 
 
-def lines(events):
-    return [json.dumps(event).encode("utf-8") for event in events]
+def log_of(*events):
+    """The bytes of an event log."""
+    return b"".join(json.dumps(event).encode("utf-8") + b"\n" for event in events)
 
 
 def conversation(name, again=True, restate=True):

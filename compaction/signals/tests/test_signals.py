@@ -11,17 +11,17 @@ from pathlib import Path
 from unittest import mock
 
 from base.command import InputError
-from base.tests.made import run
+from base.tests.made import Files, run
 from compaction.sessions.__main__ import main as import_main
 from compaction.sessions.log import read_events, read_log
 from compaction.signals.__main__ import find_signals, lines_of, main, read_labels
-from compaction.signals.tests.made import RULE, conversation, lines
+from compaction.signals.tests.made import RULE, conversation, log_of
 
 DATA = os.environ.get("LAB_DATA")
 
 
 def signals(events, **options):
-    report = find_signals(read_events(lines(events), "log"), "log", **options)
+    report = find_signals(read_events(log_of(*events).splitlines(), "log"), "log", **options)
     return report, report["flagged"]
 
 
@@ -36,21 +36,18 @@ class Report(unittest.TestCase):
     def test_a_share_without_its_control_is_not_shown(self):
         report, _ = signals(conversation("a"))
         self.assertEqual(report["repeats"]["after"], {"repeats": 1, "calls": 1, "share": None})
+        self.assertEqual(report["repeats"]["sessions"], {"up": 0, "down": 0, "equal": 0})
         self.assertIn("nothing can be compared", report["repeats"]["says"])
 
     def test_the_control_is_of_the_sessions_that_compacted_and_paired_by_session(self):
         def filler(name, first, last, new):
             at = {"conversation_id": name}
             return [{**at, "turn": turn, "reply": turn + 10, "kind": "tool_call", "name": "read",
-                     "arguments": {"path": f"{name}{turn}" if new else "a.py"}}
-                    for turn in range(first, last)]
+                     "arguments": {"path": f"{name}{turn}" if new else "a.py"}} for turn in range(first, last)]
 
-        log = (conversation("a")
-               + filler("a", 8, 12, True)
-               + conversation("b", again=False)
-               + filler("b", 2, 4, True)
-               + filler("b", 8, 12, False))
-        log += filler("c", 1, 40, False)  # never compacts: no control of others
+        log = [*conversation("a"), *filler("a", 8, 12, True), *conversation("b", again=False),
+               *filler("b", 2, 4, True), *filler("b", 8, 12, False),
+               *filler("c", 1, 40, False)]  # never compacts: no control of others
         share = signals(log, turns=5)[0]["repeats"]
         self.assertEqual((share["after"], share["control"]),
                          ({"repeats": 1, "calls": 3, "share": 1 / 3}, {"repeats": 4, "calls": 8, "share": 0.5}))
@@ -63,10 +60,11 @@ class Report(unittest.TestCase):
         self.assertEqual((report["user_messages"].get("restates"), flagged), (None, []))
 
     def test_the_same_order_typed_again_after_a_compaction_is_a_restatement_near_it_and_not_resent(self):
-        for words in (RULE, "rename the ledger table and run the whole suite"):
+        for words, broken_off in ((RULE, False), ("rename the ledger table and run the whole suite", True)):
             events = conversation("a", again=False, restate=False)
             events[0]["content"] = words
-            again = {"conversation_id": "a", "turn": 2, "reply": 2, "kind": "user", "content": words}
+            again = {"conversation_id": "a", "turn": 2, "reply": 2, "kind": "user", "content": words,
+                     "interrupted": broken_off}
             for log in (events + [again], events[:1] + events[-1:] + [again]):  # with and without a reply before it
                 messages = signals(log)[0]["user_messages"]
                 self.assertEqual(messages.get("restates near a compaction"), 1)
@@ -81,23 +79,15 @@ class Report(unittest.TestCase):
         report, flagged = signals([{**event, "copied": True} for event in conversation("a")])
         self.assertEqual((flagged, report["log"]["compactions"]), ([], 0))
 
-    def test_the_same_log_gives_the_same_report(self):
-        log = [event for n in range(40) for event in conversation(f"c{n}", again=n % 2 == 0, restate=n % 3 == 0)]
-        self.assertEqual(signals(log), signals(log))
-
 
 class Labels(unittest.TestCase):
     def test_precision_and_recall_over_the_labelled_messages(self):
         labels = {("a", 2): "restates", ("b", 2): "resent", ("c", 2): "restates", ("d", 2): "unclear"}
-        log = (conversation("a")
-               + conversation("b")
-               + conversation("c", restate=False)
-               + conversation("d")
-               + conversation("e"))
-        found = signals(log, labels=labels)[0]["labels"]
-        self.assertEqual((found["precision"], found["recall"], found["false_alarms"]), (0.5, 0.5, 1))
-        self.assertEqual(found["wrongly_taken"], [{"conversation_id": "b", "turn": 2, "label": "resent"}])
-        self.assertEqual(found["restatements_without_a_label"], 1)
+        log = [event for name in "abcde" for event in conversation(name, restate=name != "c")]
+        told = signals(log, labels=labels)[0]["labels"]
+        self.assertEqual((told["precision"], told["recall"], told["false_alarms"]), (0.5, 0.5, 1))
+        self.assertEqual(told["wrongly_taken"], [{"conversation_id": "b", "turn": 2, "label": "resent"}])
+        self.assertEqual(told["restatements_without_a_label"], 1)
 
     def test_a_label_of_a_conversation_that_is_not_in_the_log_is_told_and_no_miss(self):
         report, _ = signals(conversation("a"), labels={("a", 2): "restates", ("z", 2): "restates"})
@@ -107,9 +97,10 @@ class Labels(unittest.TestCase):
 
 class Sample(unittest.TestCase):
     def test_the_strongest_come_first_and_ties_are_the_seeds(self):
-        log = [event for n in range(60) for event in conversation(f"c{n}", again=n == 7, restate=n < 50)]
-        first, again, other = (signals(log, seed=seed)[0]["sample"]["conversations"] for seed in (1, 1, 2))
-        self.assertEqual(first, again)
+        log = [event for n in range(30) for event in conversation(f"c{n}", again=n == 7, restate=n < 25)]
+        report, again, other = (signals(log, seed=seed)[0] for seed in (1, 1, 2))
+        self.assertEqual(report, again)
+        first, other = report["sample"]["conversations"], other["sample"]["conversations"]
         self.assertEqual((len(first), first[0]["conversation_id"]), (20, "c7"))
         self.assertNotEqual([row["conversation_id"] for row in first], [row["conversation_id"] for row in other])
         self.assertEqual(first[1]["strength"], first[19]["strength"])
@@ -124,7 +115,7 @@ class Sample(unittest.TestCase):
         told = {"kind": "to look at", "earlier": 1, "score": 0.5}
         with mock.patch("compaction.signals.restatements.Said.take", lambda *_: told):
             report, flagged = signals(conversation("a", again=False))
-        self.assertEqual((flagged, [one["turn"] for one in report["to_look_at"]]), ([], [1, 2]))
+        self.assertEqual((flagged, [verdict["turn"] for verdict in report["to_look_at"]]), ([], [1, 2]))
         self.assertEqual(report["sample"]["conversations"][0]["strength"], 0)
 
 
@@ -145,59 +136,52 @@ class Streams(unittest.TestCase):
 
     def test_memory_grows_with_the_evidence_alone_and_not_with_the_number_of_conversations(self):
         peaks = []
-        for number in (100, 400):
-            log = [line for n in range(number) for line in lines(conversation(f"c{n:03}", False, False))]
+        for number in (50, 150):
+            log = [line for n in range(number) for line in log_of(*conversation(f"c{n:03}", False, False)).splitlines()]
             tracemalloc.start()
             with mock.patch("compaction.signals.__main__.SAMPLE", 2):  # full in both
                 find_signals(read_events(log, "log"), "log")
             peaks.append(tracemalloc.get_traced_memory()[1])
             tracemalloc.stop()
-        self.assertLess(peaks[1] - peaks[0], 300 * 600)  # the id of each
+        self.assertLess(peaks[1] - peaks[0], 100 * 600)  # the id of each
 
-    def test_lines_that_are_no_events_are_refused_with_their_number(self):
+    def test_lines_that_are_no_events_and_a_log_without_one_are_refused(self):
         good = conversation("a")[0]
-        for bad, word in ((b"{", "not JSON"), (b"[]", "the event is"),
-                          (json.dumps({**good, "kind": "odd"}).encode(), "kind is 'odd'"),
-                          (json.dumps({**good, "turn": "1"}).encode(), "turn"),
-                          (json.dumps({**good, "content": None}).encode(), "content"),
-                          (json.dumps({**good, "conversation_id": 7}).encode(), "conversation_id"),
-                          (json.dumps({**good, "reply": True}).encode(), "reply")):
-            with self.assertRaisesRegex(InputError, f"log: line 2: .*{word}"):
-                find_signals(read_events([json.dumps(good).encode(), bad], "log"), "log")
-
-    def test_a_log_without_an_event_is_an_error(self):
+        for bad, problem in ((b"{", "not JSON"), (b"[]", "the event is"), *(
+            (log_of({**good, field: value}), word) for field, value, word in (
+                ("kind", "odd", "kind is 'odd'"), ("turn", "1", "turn"), ("content", None, "content"),
+                ("conversation_id", 7, "conversation_id"), ("reply", True, "reply")))):
+            with self.subTest(problem), self.assertRaisesRegex(InputError, f"log: line 2: .*{problem}"):
+                find_signals(read_events([log_of(good), bad], "log"), "log")
         with self.assertRaisesRegex(InputError, "no event"):
             find_signals(read_events([b"\n"], "log"), "log")
 
 
-class Command(unittest.TestCase):
+class Command(Files):
     def test_the_report_is_one_json_value_with_the_flagged_conversations_last(self):
-        with tempfile.TemporaryDirectory() as folder:
-            log = Path(folder) / "log.jsonl"
-            for names in ([], ["a"], ["a", "b"]):
-                events = [event for name in names for event in conversation(name)] or conversation("z", False, False)
-                log.write_bytes(b"\n".join(lines(events)) + b"\n")
-                status, out, err = run(main, log)
-                report = json.loads(out)
-                self.assertEqual((status, list(report)[-1]), (0, "flagged"))
-                self.assertEqual([row["conversation_id"] for row in report["flagged"]], names)
+        for names in ([], ["a"], ["a", "b"]):
+            events = [event for name in names for event in conversation(name)] or conversation("z", False, False)
+            status, out, err = run(main, self.write("log.jsonl", log_of(*events)))
+            report = json.loads(out)
+            self.assertEqual((status, list(report)[-1]), (0, "flagged"))
+            self.assertEqual([row["conversation_id"] for row in report["flagged"]], names)
 
     def test_half_a_surrogate_pair_anywhere_in_an_event_does_not_end_the_report(self):
-        with tempfile.TemporaryDirectory() as folder:
-            log = Path(folder) / "log.jsonl"
-            events = [
-                {**e, "time": "\ud800", "conversation_id": "a\udfff"} | ({"name": "\ud83d"} if "name" in e else {})
-                for e in conversation("a")]
-            log.write_bytes(b"\n".join(lines(events)) + b"\n")
-            status, out, err = run(main, log)
-            self.assertEqual((status, json.loads(out)["flagged"][0]["hits"][0]["name"]), (0, "?"), err)
+        events = [{**event, "time": "\ud800", "conversation_id": "a\udfff"}
+                  | ({"name": "\ud83d"} if "name" in event else {}) for event in conversation("a")]
+        status, out, err = run(main, self.write("log.jsonl", log_of(*events)))
+        self.assertEqual((status, json.loads(out)["flagged"][0]["hits"][0]["name"]), (0, "?"), err)
+
+    def test_a_log_that_is_mixed_is_told(self):
+        events = [event for pair in zip(conversation("a"), conversation("b")) for event in pair]
+        self.assertIn("7 events belong to conversations", run(main, self.write("log.jsonl", log_of(*events)))[2])
 
     def test_refusals_are_one_line(self):
-        for arguments, word in ((["none.jsonl"], "cannot be read"),
-                                (["none.jsonl", "--labels", "none.json"], "cannot be read")):
-            status, out, err = run(main, *arguments)
-            self.assertEqual((status, out, len(err.splitlines())), (2, "", 1))
-            self.assertIn(word, err)
+        log = self.write("log.jsonl", log_of(*conversation("a")))
+        self.refused("cannot be read", main, "none.jsonl")
+        self.refused("cannot be read", main, log, "--labels", "none.json")
+        for labels, problem in (([], "it is"), ({"messages": []}, "no message"), ({"messages": [{}]}, "no field")):
+            self.refused(f"{problem}.*; give", main, log, "--labels", self.write("labels.json", labels))
         self.assertEqual(run(main, "x", "--open", "0")[0], 2)
 
 
@@ -213,8 +197,8 @@ class RecordedSessions(unittest.TestCase):
             events = [event for log in logs for event in read_log(log)]
         labels = read_labels(folder / "restatements.json")
         report = find_signals(events, "log", labels=labels)
-        found, repeats = report["labels"], report["repeats"]
-        self.assertEqual((found["labelled"], found["restates"], found["found"], found["false_alarms"],
-                          found["restatements_without_a_label"]), (18, 9, 8, 0, 2))
+        told, repeats = report["labels"], report["repeats"]
+        self.assertEqual((told["labelled"], told["restates"], told["found"], told["false_alarms"],
+                          told["restatements_without_a_label"]), (18, 9, 8, 0, 2))
         self.assertEqual([repeats[kind][field] for kind in ("after", "control") for field in ("repeats", "calls")],
                          [8, 179, 36, 368])
