@@ -12,6 +12,7 @@ from pathlib import Path
 
 from base.command import InputError, as_text, parse_json, read_bytes
 
+
 class LineFile:
     """A file of JSON lines, open and locked until it is closed or the process ends; threads may append."""
 

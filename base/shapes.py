@@ -171,7 +171,8 @@ PAIRS = {**of_type(int, "pairs lost gained unknown"), "p": NUMBER}
 REPLAY = {
     "compactor": {"name": str}, "judge": ({"identity": object}, NONE), "fixtures": Each(object), "budget": Each(int),
     "counter": Each(object),
-    "rows": [{**of_type(str, "conversation_id outcome"), **of_type(bool, "failed calls_differ"), "pairs": Each(str)}],
+    "rows": [{**of_type(str, "conversation_id outcome reference"), **of_type(bool, "failed calls_differ"),
+              "pairs": Each(str)}],
     "summary": {"references": of_type(int, "run accepted_trace"), "conversations": PAIRS, "items": PAIRS,
                 **of_type(int, "failed calls_differ"),
                 "to_read": [{"conversation_id": str, "outcome": str, "lost": [str], "gained": [str]}]}}

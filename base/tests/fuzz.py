@@ -9,7 +9,6 @@ killed where one mutant takes longer than LIMIT_S: that is a hang.
 """
 
 import contextlib
-import copy
 import importlib
 import json
 import os
@@ -24,41 +23,12 @@ from unittest import mock
 
 from base.command import dump, make_parser, run_command
 from base.tests.fuzz_samples import NEVER, SAMPLES, TARGETS
-from base.tests.made import places, run
+from base.tests.made import changed_value, run
 
 ROOT = Path(__file__).parents[2]
 LIMIT_S = 120  # for one mutant: generous, since a busy machine is slow and a hang never ends
-ODD = [None, True, False, 0, 1, -1, 1.5, 10**40, "", " ", "x", "\ud800", "\u202e\x1b[2J", "../../x", "a/b", "<bos>", [],
-       {}, [1], {"a": 1}, "y" * 5000, json.loads("[" * 120 + "]" * 120)]
 JUNK = [b"", b"\0", b"\xff\xfe", b"\xef\xbb\xbf", b"{", b"[" * 100_000, b'{"a": NaN}', b'"\\ud800"', b"\r\n", b"\x1b[2J",
         b"1e999", b'{"a": 1, "a": 2}', b"\xf0\x9f\x98"]
-
-
-def changed_value(value, chance):
-    """A copy of a JSON value with one place taken out, replaced, repeated or exchanged with another's value."""
-    value = copy.deepcopy(value)
-    paths = list(places(value))
-    if not paths:
-        return chance.choice(ODD)
-    *path, last = chance.choice(paths)
-    owner = value
-    for key in path:
-        owner = owner[key]
-    deed = chance.randrange(5)
-    if deed == 0:
-        del owner[last]
-    elif deed == 1 and isinstance(owner, list):
-        owner.insert(last, copy.deepcopy(owner[last]))
-    elif deed == 2 and isinstance(owner, dict):
-        owner[chance.choice(["x", "\ud800", "../y", *owner])] = copy.deepcopy(owner[last])
-    elif deed == 3:
-        other = value
-        for key in chance.choice(paths):
-            other = other[key]
-        owner[last] = copy.deepcopy(other)
-    else:
-        owner[last] = copy.deepcopy(chance.choice(ODD))
-    return value
 
 
 def changed_bytes(data, chance):

@@ -11,7 +11,8 @@ from unittest import mock
 
 from base.command import InputError, status_of
 
-ODD = [None, 0, True, "", [], {}, "x", [1], {"a": 1}, 1.5, "\ud800", " ", [{"type": "text", "text": "q"}]]
+ODD = [None, True, False, 0, 1, -1, 1.5, 10**40, "", " ", "x", "\ud800", "\u202e\x1b[2J", "../../x", "a/b", "<bos>", [],
+       {}, [1], {"a": 1}, [{"type": "text", "text": "q"}], "y" * 5000, json.loads("[" * 120 + "]" * 120)]
 
 
 def run(main, *arguments, stdin=""):
@@ -55,20 +56,30 @@ def places(value, path=()):
         yield from places(inner, (*path, key))
 
 
-def broken(value, rng):
-    """The value with one or two of its parts taken out or replaced by something odd."""
+def changed_value(value, chance):
+    """A copy of a JSON value with one place taken out, replaced, repeated or exchanged with another's value."""
     value = copy.deepcopy(value)
-    for _ in range(rng.choice((1, 1, 2))):
-        *path, last = rng.choice(list(places(value)) or [(None,)])
-        if last is None:
-            break
-        owner = value
-        for key in path:
-            owner = owner[key]
-        if rng.random() < 0.3:
-            del owner[last]
-        else:
-            owner[last] = copy.deepcopy(rng.choice(ODD))
+    paths = list(places(value))
+    if not paths:
+        return chance.choice(ODD)
+    *path, last = chance.choice(paths)
+    owner = value
+    for key in path:
+        owner = owner[key]
+    deed = chance.randrange(5)
+    if deed == 0:
+        del owner[last]
+    elif deed == 1 and isinstance(owner, list):
+        owner.insert(last, copy.deepcopy(owner[last]))
+    elif deed == 2 and isinstance(owner, dict):
+        owner[chance.choice(["x", "\ud800", "../y", *owner])] = copy.deepcopy(owner[last])
+    elif deed == 3:
+        other = value
+        for key in chance.choice(paths):
+            other = other[key]
+        owner[last] = copy.deepcopy(other)
+    else:
+        owner[last] = copy.deepcopy(chance.choice(ODD))
     return value
 
 

@@ -21,7 +21,7 @@ import sys
 from base.command import InputError, run_command
 
 def main(argv=None):
-    sys.stdout.write("data " * 5000 + "end\\n" if "long" in sys.argv else "data\\n")
+    sys.stdout.writelines([*["data " * 5000] * 50, "end\\n"] if "long" in sys.argv else ["data\\n"])
     print("a complaint\\n" * 5000, file=sys.stderr)
     return 1 if "no" in sys.argv else 0
 

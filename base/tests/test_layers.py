@@ -4,7 +4,6 @@ import ast
 import graphlib
 import re
 import sys
-import unittest
 from importlib.metadata import packages_distributions
 from pathlib import Path
 

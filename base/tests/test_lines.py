@@ -1,28 +1,27 @@
 """A file of JSON lines loses nothing that was appended, whenever the process ended, and is nobody else's file."""
 
-import contextlib
 import os
-import tempfile
-import unittest
-from pathlib import Path
 from unittest import mock
 
 from base.command import InputError
 from base.lines import LineFile, append_line, read_lines
+from base.tests.made import Files
 
 
-class Lines(unittest.TestCase):
+class Lines(Files):
     def setUp(self):
-        self.path = Path(self.enterContext(tempfile.TemporaryDirectory())) / "x.jsonl"
+        super().setUp()
+        self.path = self.folder / "x.jsonl"
 
     def values(self):
         return [value for _, value in read_lines(self.path)]
 
-    def test_what_was_appended_comes_back_as_it_was(self):
+    def test_what_was_appended_does_not_come_back_as_it_was(self):
         odd = [{"a": '\ud83d\u2028 \x00 naïve \u202e\r\n"'}, {"b": "x" * 100_000}, {"c": [None, 1.5]}]
         for value in odd:
             append_line(self.path, value)
         self.assertEqual(self.values(), odd)
+        self.assertIn("naïve", self.path.read_text("utf-8"))
 
     def test_a_half_written_last_line_hides_what_stands_before_it_or_stays_before_the_next(self):
         whole = b'{"a": 1}\n'
@@ -33,15 +32,13 @@ class Lines(unittest.TestCase):
                 append_line(self.path, {"b": 2})
                 self.assertEqual(self.path.read_bytes(), whole + b'{"b": 2}\n')
 
-    def test_a_whole_last_line_without_its_end_is_lost(self):
+    def test_a_whole_last_line_without_its_end_is_lost_or_somebody_elses_file_is_cut_or_added_to(self):
         self.path.write_bytes(b'{"a": 1}')
         append_line(self.path, {"b": 2})
         self.assertEqual(self.values(), [{"a": 1}, {"b": 2}])
-
-    def test_a_file_of_somebody_elses_is_cut_or_added_to(self):
         for data in (b"Notes of last week", b"# To do\n- record", b"[1]", b"\xff"):
+            self.path.write_bytes(data)
             with self.subTest(data), self.assertRaisesRegex(InputError, "no JSON object; move the file"):
-                self.path.write_bytes(data)
                 append_line(self.path, {"b": 2})
             self.assertEqual(self.path.read_bytes(), data)
 
@@ -53,10 +50,8 @@ class Lines(unittest.TestCase):
         self.assertEqual(len(self.values()), 2)
 
     def test_a_full_disk_costs_a_whole_line_or_mixes_two(self):
-        real = os.write
-
-        def full(file, data):
-            real(file, bytes(data)[:5])
+        def full(file, data, write=os.write):
+            write(file, bytes(data)[:5])
             raise OSError(28, "No space left on device")
 
         append_line(self.path, {"a": 1})
@@ -67,11 +62,8 @@ class Lines(unittest.TestCase):
         self.assertEqual(self.values(), [{"a": 1}, {"c": 3}])
 
     def test_a_place_that_is_no_file_or_a_line_that_is_no_json_is_not_one_line(self):
-        for path in (self.path.parent, self.path / "below"):
-            self.path.touch()
-            with self.subTest(path), self.assertRaisesRegex(InputError, "cannot be"):
-                append_line(path, {})
+        for path in (self.folder, self.write("file", "") / "below"):
+            with self.subTest(path):
+                self.assertRaisesRegex(InputError, "cannot be", append_line, path, {})
         self.path.write_bytes(b'{"a": 1}\nnothing\n')
         self.assertRaisesRegex(InputError, "x.jsonl: line 2: not JSON", self.values)
-        with contextlib.suppress(OSError):
-            self.assertRaisesRegex(InputError, "is a device", read_lines, "/dev/zero")

@@ -7,7 +7,7 @@ import unittest
 from contextlib import suppress
 
 from base.command import InputError
-from base.tests.made import Files, broken, needs_tokenizer, run
+from base.tests.made import Files, changed_value, needs_tokenizer, run
 from base.turns import MessageError, calls_of, text_of
 from strategies import STRATEGIES
 from workbench.adapter import BudgetError, choose, choose_messages, main
@@ -181,7 +181,7 @@ class Ordinary(unittest.TestCase):
 
     def test_broken_messages_raise(self):
         for seed in range(300):
-            messages, rule = broken(LONG + PAST[-1:], random.Random(seed)), ("recent", "notes")[seed % 2]
+            messages, rule = changed_value(LONG + PAST[-1:], random.Random(seed)), ("recent", "notes")[seed % 2]
             with self.subTest(seed=seed), suppress(MessageError, BudgetError):
                 choose(messages, 120 + seed, rule, count=Knows())
 
