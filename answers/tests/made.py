@@ -7,16 +7,20 @@ from unittest import mock
 import answer_check
 from answer_model import AnswerModel
 from answers import record
+from answers.recording import read_recording
 from answers.tests.ollama_double import OllamaDouble, stand_in_count
-from base.command import InputError
+from base.command import InputError, read_json
 from base.tests.made import Files, run
 from selection.cases import load_cases
 from strategies import STRATEGIES
 
 ROOT = Path(__file__).parents[2]
-PLAN = record.plan_requests(load_cases(ROOT / "cases.json"), STRATEGIES, stand_in_count)
+CASES = load_cases(ROOT / "cases.json")
+PUBLISHED = read_recording(ROOT / "answer-result.json")
+REPORT = read_json(ROOT / "evaluation-result.json")
+INPUTS = read_json(Path(__file__).parent / "input-cases.json")
+PLAN = record.plan_requests(CASES, STRATEGIES, stand_in_count)
 SMALL = [planned for planned in PLAN if planned["strategy"] == "recent"][:2]  # ten answers
-CASES = json.loads((Path(__file__).parent / "input-cases.json").read_text(encoding="utf-8"))  # inputs and their fate
 TIMES = (2, 2, 4)  # seconds: the double answers at once or is told to hang
 
 

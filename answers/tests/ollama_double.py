@@ -22,9 +22,9 @@ SAYS = {  # what differs in a reply: its text, the message behind it, its last l
     "empty": {"content": ""}, "blank": {"content": " \n"}, "surrogate": {"content": "half a pair: \ud83d"},
     "huge": {"content": "x" * 5 * 2**20}, "think_text": {"content": "<|channel>thought\nHm<channel|>Mateo."},
     "think_field": {"thinking": "Hm"}, "tool_call": {"tool_calls": [CALL]}, "load": {"done_reason": "load"},
-    "length": {"done_reason": "length", "over": 0}, "short_length": {"done_reason": "length"}, "over_length": {"over": 1},
-    "no_counts": {"prompt_eval_count": None}, "nan": {"eval_count": float("nan")}, "cut_prompt": {"off": -7},
-    "long_prompt": {"off": 7}}
+    "length": {"done_reason": "length", "over": 0}, "short_length": {"done_reason": "length"},
+    "over_length": {"over": 1}, "no_counts": {"prompt_eval_count": None}, "nan": {"eval_count": float("nan")},
+    "cut_prompt": {"off": -7}, "long_prompt": {"off": 7}}
 BREAKS = {  # what comes behind the first part of a stream: bytes, or how long to wait before a reset
     "reset": 0, "stall": 5, "cut_line": b'40\r\n{"message": {"content": "half',
     "stopped_stream": b"0\r\n\r\n",  # ends in good order, without a last line: the repeat guard does so
@@ -49,26 +49,8 @@ class Server(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
 
-class Double:
-    """A server, running from `with` on. `requests` holds (path, body) of all that came, `chats` the chat bodies."""
-
-    def __init__(self):
-        self.requests, self.chats, self.guard, self.release = [], [], threading.Lock(), threading.Event()
-
-    def __enter__(self):
-        self.server = Server(("127.0.0.1", 0), type("Bound", (self.handler,), {"double": self}))
-        self.host = f"127.0.0.1:{self.server.server_address[1]}"
-        threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
-        return self
-
-    def __exit__(self, *_):
-        self.release.set()
-        self.server.shutdown()
-        self.server.server_close()
-
-
 class Handler(BaseHTTPRequestHandler):
-    """One connection to a double: `get` and `post` say what it answers."""
+    """One connection to a double, which says what is answered."""
 
     protocol_version, double = "HTTP/1.1", None
 
@@ -77,16 +59,16 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self):
         self.double.requests.append((self.path, None))
-        self.get()
+        self.double.get(self)
 
     def do_POST(self):
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        body, number = json.loads(self.rfile.read(int(self.headers["Content-Length"]))), None
         with self.double.guard:
             self.double.requests.append((self.path, body))
             if "/chat" in self.path:
                 self.double.chats.append(body)
-                self.number = len(self.double.chats)
-        self.post(body)
+                number = len(self.double.chats)
+        self.double.post(self, body, number)
 
     def say(self, status, data, *headers, cut=None):
         """One reply with a length, bytes or a JSON value, cut off where that is asked for."""
@@ -98,78 +80,6 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(data[:cut])
         self.close_connection = cut is not None or self.close_connection
 
-
-class OllamaHandler(Handler):
-    def get(self):
-        double = self.double
-        loaded = [{"name": name, "context_length": double.context_length} for name in double.loaded]
-        said = {"/api/version": {"version": double.version}, "/api/tags": double.tags(), "/api/ps": {"models": loaded}}
-        if double.down:
-            self.say(503, {"error": "server busy"})
-        else:
-            self.say(200 if self.path in said else 404, said.get(self.path, b"404 page not found"))
-
-    def post(self, body):
-        double = self.double
-        if body["model"].lower().removeprefix("library/") != double.tag:
-            self.say(404, {"error": f"model '{body['model']}' not found"})
-        elif self.path == "/api/show":
-            self.say(200, double.shown)
-        else:
-            fault = double.fault(self.number, body)
-            double.before_reply(self.number, "asked")
-            self.chat(body, fault)
-
-    def chat(self, body, fault):
-        """Answer one chat request, or fail in the way that was asked for."""
-        if fault and fault.isdigit():
-            self.say(int(fault), {"error": f"the double was told to say {fault}"})
-        elif fault in ("refused", "hang"):
-            self.drop(30 if fault == "hang" else 0)
-        elif fault == "error_200":
-            self.say(200, {"error": "model runner has unexpectedly stopped"})
-        elif fault == "html":
-            self.say(200, b"<html>Log in</html>")
-        elif fault == "redirect":
-            self.say(302, b"", ("Location", f"http://{self.double.host}/elsewhere"))
-        else:
-            self.stream(self.reply(body, fault), fault)
-
-    def stream(self, parts, fault):
-        """Send the parts of a reply, each as a chunk, or break off where a fault says so."""
-        self.send_response(200)
-        self.send_header("Transfer-Encoding", "chunked")
-        self.end_headers()
-        for place, part in enumerate(parts):
-            if part.get("done") and fault in CHANGES:
-                setattr(self.double, *CHANGES[fault])
-            line = json.dumps({"model": "gemma4:e2b", "done": False, **part}).encode()
-            self.wfile.write(f"{len(line) + 1:x}\r\n".encode() + line + b"\n\r\n")
-            if place == 0:
-                self.double.before_reply(self.number, "half")
-                if isinstance(BREAKS.get(fault), bytes):
-                    self.close_connection = True
-                    return self.wfile.write(BREAKS[fault])
-                if fault in BREAKS:
-                    return self.drop(BREAKS[fault])
-        self.wfile.write(b"0\r\n\r\n")
-        self.double.before_reply(self.number, "said")
-
-    def reply(self, body, fault):
-        """The lines of the stream for one request."""
-        said = {**SAYS.get(fault, {}), **({} if body.get("think") is False else SAYS["think_field"])}
-        asked = json.dumps([body["messages"], body["options"]], sort_keys=True)
-        made = f"Answer {hashlib.sha256(asked.encode()).hexdigest()[:12]} of the double."
-        text = said.pop("content", self.double.text or made)
-        behind = {name: said.pop(name) for name in ("thinking", "tool_calls") if name in said}
-        prompt = self.double.count(body["messages"], body.get("tools")) + said.pop("off", 0)
-        answer = body["options"]["num_predict"] + said.pop("over") if "over" in said else 9
-        last = {"message": {"content": ""}, "done": True, "done_reason": "stop", "load_duration": 1,
-                "prompt_eval_count": prompt, "eval_count": answer, **said}
-        messages = [{"content": text[:9]}, {"content": text[9:], **behind}]
-        return [*({"message": {"role": "assistant", **message}} for message in messages),
-                *[{name: value for name, value in last.items() if value is not None}] * (1 + (fault == "two_last"))]
-
     def drop(self, wait_s):
         """Break the connection after a while so that the client sees a reset."""
         self.double.release.wait(wait_s)
@@ -178,10 +88,28 @@ class OllamaHandler(Handler):
         self.connection.close()
 
 
+class Double:
+    """A server, running from `with` on. `requests` holds (path, body) of all that came, `chats` the chat bodies."""
+
+    def __init__(self):
+        self.requests, self.chats, self.guard, self.release = [], [], threading.Lock(), threading.Event()
+
+    def __enter__(self):
+        self.server = Server(("127.0.0.1", 0), type("Bound", (Handler,), {"double": self}))
+        self.host = f"127.0.0.1:{self.server.server_address[1]}"
+        threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self.release.set()
+        self.server.shutdown()
+        self.server.server_close()
+
+
 class OllamaDouble(Double):
     """`before_reply(number, stage)` is called at the stages "asked", "half" and "said" of each chat."""
 
-    handler, text = OllamaHandler, None  # what every answer says, where it is not made from the request
+    text = None  # what every answer says, where it is not made from the request
 
     def __init__(self, fault=None, count=stand_in_count, before_reply=lambda number, stage: None):
         super().__init__()
@@ -202,28 +130,87 @@ class OllamaDouble(Double):
         other = {**entry, "name": "other:latest", "model": "other:latest", "digest": "0" * 64}
         return {"models": [other, {**entry, **self.entry}]}
 
+    def get(self, http):
+        loaded = [{"name": name, "context_length": self.context_length} for name in self.loaded]
+        said = {"/api/version": {"version": self.version}, "/api/tags": self.tags(), "/api/ps": {"models": loaded}}
+        if self.down:
+            http.say(503, {"error": "server busy"})
+        else:
+            http.say(200 if http.path in said else 404, said.get(http.path, b"404 page not found"))
 
-class OpenAIHandler(Handler):
-    def get(self):
-        double = self.double
-        models = [{"id": name, "created": len(double.chats), "meta": {"n_params": 5}} for name in double.models]
-        said = {"/v1/models": {"data": models},
-                "/props": {"build_info": "b10488-aa", "default_generation_settings": {"n_ctx": 512}},
-                **({"/api/version": {"version": "0.32.14"}} if double.ollama else {})}
-        self.say(200 if self.path in said else 404, said.get(self.path, {"error": {"message": "File Not Found"}}))
+    def post(self, http, body, number):
+        """Answer a question, or fail in the way that was asked for."""
+        if body["model"].lower().removeprefix("library/") != self.tag:
+            return http.say(404, {"error": f"model '{body['model']}' not found"})
+        if http.path == "/api/show":
+            return http.say(200, self.shown)
+        fault = self.fault(number, body)
+        self.before_reply(number, "asked")
+        if fault and fault.isdigit():
+            http.say(int(fault), {"error": f"the double was told to say {fault}"})
+        elif fault in ("refused", "hang"):
+            http.drop(30 if fault == "hang" else 0)
+        elif fault == "error_200":
+            http.say(200, {"error": "model runner has unexpectedly stopped"})
+        elif fault == "html":
+            http.say(200, b"<html>Log in</html>")
+        elif fault == "redirect":
+            http.say(302, b"", ("Location", f"http://{self.host}/elsewhere"))
+        else:
+            self.stream(http, self.reply(body, fault), fault, number)
 
-    def post(self, body):
-        message = {"role": "assistant", "content": "Mateo.", **self.double.message}
-        said = {"choices": [{"message": message, "finish_reason": "stop"}],
-                "usage": {"prompt_tokens": stand_in_count(body["messages"]), "completion_tokens": 3}}
-        self.say(200, {**said, **self.double.change}, cut=self.double.cut)
+    def stream(self, http, parts, fault, number):
+        """Send the parts of a reply, each as a chunk, or break off where a fault says so."""
+        http.send_response(200)
+        http.send_header("Transfer-Encoding", "chunked")
+        http.end_headers()
+        for place, part in enumerate(parts):
+            if part.get("done") and fault in CHANGES:
+                setattr(self, *CHANGES[fault])
+            line = json.dumps({"model": self.tag, "done": False, **part}).encode()
+            http.wfile.write(f"{len(line) + 1:x}\r\n".encode() + line + b"\n\r\n")
+            if place == 0:
+                self.before_reply(number, "half")
+                if isinstance(BREAKS.get(fault), bytes):
+                    http.close_connection = True
+                    return http.wfile.write(BREAKS[fault])
+                if fault in BREAKS:
+                    return http.drop(BREAKS[fault])
+        http.wfile.write(b"0\r\n\r\n")
+        self.before_reply(number, "said")
+
+    def reply(self, body, fault):
+        """The lines of the stream for one request."""
+        said = {**SAYS.get(fault, {}), **({} if body.get("think") is False else SAYS["think_field"])}
+        asked = json.dumps([body["messages"], body["options"]], sort_keys=True)
+        made = f"Answer {hashlib.sha256(asked.encode()).hexdigest()[:12]} of the double."
+        text = said.pop("content", self.text or made)
+        behind = {name: said.pop(name) for name in ("thinking", "tool_calls") if name in said}
+        prompt = self.count(body["messages"], body.get("tools")) + said.pop("off", 0)
+        answer = body["options"]["num_predict"] + said.pop("over") if "over" in said else 9
+        last = {"message": {"content": ""}, "done": True, "done_reason": "stop", "load_duration": 1,
+                "prompt_eval_count": prompt, "eval_count": answer, **said}
+        messages = [{"content": text[:9]}, {"content": text[9:], **behind}]
+        return [*({"message": {"role": "assistant", **message}} for message in messages),
+                *[{name: value for name, value in last.items() if value is not None}] * (1 + (fault == "two_last"))]
 
 
 class OpenAIDouble(Double):
     """As llama.cpp's server: `message` and `change` alter what it says, `cut` is where a reply breaks off."""
 
-    handler = OpenAIHandler
-
     def __init__(self, models=("gemma4:e2b",), ollama=False, message={}, change={}, cut=None):
         super().__init__()
         self.models, self.ollama, self.message, self.change, self.cut = models, ollama, message, change, cut
+
+    def get(self, http):
+        models = [{"id": name, "created": len(self.chats), "meta": {"n_params": 5}} for name in self.models]
+        said = {"/v1/models": {"data": models},
+                "/props": {"build_info": "b10488-aa", "default_generation_settings": {"n_ctx": 512}},
+                **({"/api/version": {"version": "0.32.14"}} if self.ollama else {})}
+        http.say(200 if http.path in said else 404, said.get(http.path, {"error": {"message": "File Not Found"}}))
+
+    def post(self, http, body, _):
+        message = {"role": "assistant", "content": "Mateo.", **self.message}
+        said = {"choices": [{"message": message, "finish_reason": "stop"}],
+                "usage": {"prompt_tokens": stand_in_count(body["messages"]), "completion_tokens": 3}}
+        http.say(200, {**said, **self.change}, cut=self.cut)

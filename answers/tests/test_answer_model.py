@@ -10,7 +10,7 @@ from answer_model import MODEL, AnswerModel, read_model
 from answers.exchange import BrokenReply, ServerError, base_url
 from answers.recording import read_recording
 from answers.server import OpenAIModel
-from answers.tests.made import CASES, Recording
+from answers.tests.made import INPUTS, Recording
 from answers.tests.ollama_double import OllamaDouble, OpenAIDouble, stand_in_count
 from base.command import InputError, dump
 from base.tests.made import Files, run
@@ -22,7 +22,7 @@ SIZES = {"num_ctx": 384, "num_predict": 96, "seed": 1}
 
 class Addresses(unittest.TestCase):
     def test_addresses_mean_what_the_server_takes_them_for_or_are_refused(self):
-        for case in CASES["addresses"]:
+        for case in INPUTS["addresses"]:
             with self.subTest(case["address"]):
                 if case["url"]:
                     self.assertEqual(base_url(case["address"]), case["url"])
@@ -43,7 +43,7 @@ class Requests(unittest.TestCase):
             self.assertEqual((sent["temperature"], sent["top_k"], sent["top_p"]), (0.0, 64, 0.95))
 
     def test_what_a_server_would_ignore_or_take_for_something_else_is_refused(self):
-        for case in CASES["options"]:
+        for case in INPUTS["options"]:
             for kind in (AnswerModel, OpenAIModel):
                 with self.subTest(case, kind=kind.api), self.assertRaises(InputError):
                     kind.request(MODEL, MESSAGES, **{**SIZES, **case})
@@ -85,7 +85,7 @@ class Blocks(Files):
                     AnswerModel({**MODEL, "ollama_digest": digest}, double.host)
 
     def test_blocks_that_cannot_be_used(self):
-        for changed in CASES["blocks"]:
+        for changed in INPUTS["blocks"]:
             with self.subTest(changed), self.assertRaises(InputError):
                 read_model(self.block(**changed))
 

@@ -8,23 +8,19 @@ import random
 import answer_check
 from answers import attribution
 from answers import compare as answer_compare
-from answers.recording import json_hash, read_keys, read_recording
-from answers.tests.made import ROOT
+from answers.recording import json_hash, read_keys
+from answers.tests.made import CASES, PUBLISHED, REPORT, ROOT
 from base.command import InputError, NotComparable
 from base.tests.made import Files, run
-from selection.cases import load_cases
 
-RECORDING = read_recording(ROOT / "answer-result.json")
 KEYS = read_keys(ROOT / "answer-keys.json")
-CASES = load_cases(ROOT / "cases.json")
-REPORT = json.loads((ROOT / "evaluation-result.json").read_text(encoding="utf-8"))
 
 
-def attribute(recording=RECORDING, report=REPORT, cases=CASES, keys=KEYS, version=1):
+def attribute(recording=PUBLISHED, report=REPORT, cases=CASES, keys=KEYS, version=1):
     return attribution.attribute(recording, report, cases, keys, answer_check.GRADERS[version], version)
 
 
-def answering(strategy, case, *texts, recording=RECORDING):
+def answering(strategy, case, *texts, recording=PUBLISHED):
     """The recording with other texts as the first answers of one case; None leaves one as it is."""
     recording = copy.deepcopy(recording)
     for entry, text in zip(recording["answers"][strategy][case], texts):
@@ -46,11 +42,10 @@ class Attribution(Files):
     def test_the_published_recording(self):
         result = attribute()
         self.assertIn("no request hashes", result["same_requests_by"])
-        for kind, figures in {"required": {"recent": [5, 5, 25, 0, 0], "relevant": [20, 0, 15, 0, 0],
-                                           "notes": [30, 0, 5, 0, 0], "hybrid": [20, 0, 15, 0, 0]},
-                              "stale": {"recent": [0, 0, 5, 0, 0], "relevant": [0, 5, 0, 0, 0],
-                                        "notes": [5, 0, 0, 0, 0], "hybrid": [0, 5, 0, 0, 0]}}.items():
-            self.assertEqual({name: [*counts.values()] for name, counts in result[kind]["summary"].items()}, figures)
+        for kind, figures in {  # of recent, relevant, notes, hybrid
+                "required": [[5, 5, 25, 0, 0], [20, 0, 15, 0, 0], [30, 0, 5, 0, 0], [20, 0, 15, 0, 0]],
+                "stale": [[0, 0, 5, 0, 0], [0, 5, 0, 0, 0], [5, 0, 0, 0, 0], [0, 5, 0, 0, 0]]}.items():
+            self.assertEqual([[*counts.values()] for counts in result[kind]["summary"].values()], figures)
         lines = "\n".join(attribution.attribution_lines(result))
         self.assertIn("recent/held-spread: 'expire after 30 minutes' (5 of 5)", lines)
         self.assertIn("given as current: notes/held-correction: 'decided to use RabbitMQ' (5 of 5)", lines)
@@ -69,40 +64,42 @@ class Attribution(Files):
         self.assertEqual(outcomes(result, "stale", "recent", "held-correction"), [(False, [0, 0, 4, 1, 0])])
 
     def test_a_reply_that_never_became_an_answer_is_counted_apart_and_needs_no_count(self):
-        recording = copy.deepcopy(RECORDING)
+        recording = copy.deepcopy(PUBLISHED)
         recording["answers"]["notes"]["held-correction"][1] = {"seed": 2, "incomplete": "stopped_stream"}
         for kind in ("required", "stale"):
             self.assertEqual(outcomes(attribute(recording), kind, "notes", "held-correction")[0][1][-1], 1)
 
     def test_the_report_of_other_requests_is_refused(self):
-        latest, other = "held-latest", {"case_set_sha256": "0" * 64}
-        for says, change in {
-                "costs 63 tokens there": lambda report, recording: row(report, latest).update(input_tokens=63),
-                "no row for notes": lambda report, recording: report["cases"].pop("notes"),
-                "facts are not those": lambda report, recording: row(report, latest).update(missing=["other"]),
-                "are not those of": lambda report, recording: row(report, latest).update(stale_included=["other"]),
-                "those of the case set": lambda report, recording: row(report, latest).update(required_total=2),
-                "no row for recent/held-latest": lambda report, recording: row(report, latest).pop("required_found"),
-                "facts are not": lambda report, recording: row(report, latest).update(turns=[99]),
-                "its case_set_sha256": lambda report, recording: recording.update(recorded=other)}.items():
-            report, recording = copy.deepcopy(REPORT), copy.deepcopy(RECORDING)
-            change(report, recording)
+        for says, field, value in (
+                ("costs 63 tokens there", "input_tokens", 63), ("facts are not those", "missing", ["other"]),
+                ("are not those of", "stale_included", ["other"]), ("those of the case set", "required_total", 2),
+                ("facts are not", "turns", [99])):
+            report = copy.deepcopy(REPORT)
+            row(report, "held-latest")[field] = value
             with self.subTest(says), self.assertRaisesRegex(NotComparable, says):
-                attribute(recording, report)
-        with self.assertRaisesRegex(NotComparable, "lacks the case"):
-            attribute(cases=[case for case in CASES if case["id"] != latest])
+                attribute(report=report)
+        failed, other = copy.deepcopy(REPORT), {**PUBLISHED, "recorded": {"case_set_sha256": "0" * 64}}
+        del failed["cases"]["notes"], row(failed, "held-latest")["required_found"]
+        notes = {"answers": {"notes": PUBLISHED["answers"]["notes"]}}
+        for says, given in {"no row for notes": {"report": failed, "recording": notes},
+                            "no row for recent/held-latest": {"report": failed},
+                            "its case_set_sha256": {"recording": other},
+                            "lacks the case": {"cases": CASES[:6]}}.items():
+            with self.subTest(says), self.assertRaisesRegex(NotComparable, says):
+                attribute(**given)
 
     def test_requests_of_as_many_tokens_pass_for_the_ones_that_were_sent(self):
-        by_id, rows = {case["id"]: case for case in CASES}, attribution.rows_of(REPORT)
-        requests = {strategy: {case: {"messages_sha256": json_hash(attribution.request_of(
-            rows[strategy, case], by_id[case]))} for case in cases} for strategy, cases in RECORDING["answers"].items()}
+        requests, by_id = {}, {case["id"]: case for case in CASES}
+        for (strategy, case), graded in attribution.rows_of(REPORT).items():
+            sent = {"messages_sha256": json_hash(attribution.request_of(graded, by_id[case]))}
+            requests.setdefault(strategy, {})[case] = sent
 
         def proof(report=REPORT, strategy=None, without=None):
             """How sameness is told where one request has another hash and one strategy has none."""
             sent = copy.deepcopy({name: cases for name, cases in requests.items() if name != without})
             if strategy:
                 sent[strategy]["held-buried"]["messages_sha256"] = "0" * 64
-            return attribute({**RECORDING, "recorded": {"requests": sent}}, report)["same_requests_by"]
+            return attribute({**PUBLISHED, "recorded": {"requests": sent}}, report)["same_requests_by"]
 
         self.assertEqual(proof(), attribution.SAME_REQUESTS)
         self.assertEqual(proof(without="notes"), attribution.SAME_TOKENS)
@@ -112,7 +109,7 @@ class Attribution(Files):
         other = {**REPORT, "strategies_sha256": "0" * 64}  # of rules by which no request can be made again
         self.assertEqual(proof(other, "recent"), attribution.SAME_TOKENS)
         hashes = {"recorded": {name: REPORT[name] for name in attribution.HASHES}}
-        self.assertEqual(attribute({**RECORDING, **hashes})["same_requests_by"], attribution.SAME_HASHES)
+        self.assertEqual(attribute({**PUBLISHED, **hashes})["same_requests_by"], attribution.SAME_HASHES)
 
     def test_a_report_of_another_shape_is_an_error_and_no_traceback(self):
         sweep = {name: value for name, value in REPORT.items() if name not in ("cases", "summary")}
@@ -137,7 +134,7 @@ class Attribution(Files):
             attribute(keys=keys)
 
 
-def compare(second, first=RECORDING):
+def compare(second, first=PUBLISHED):
     """(the comparison, its lines as one text)."""
     result = answer_compare.compare([first, second], [answer_check.verdicts(side, KEYS) for side in (first, second)])
     return result, "\n".join(answer_compare.comparison_lines(result))
@@ -145,7 +142,7 @@ def compare(second, first=RECORDING):
 
 class Compare(Files):
     def test_a_recording_with_itself_shows_no_difference(self):
-        result, lines = compare(RECORDING)
+        result, lines = compare(PUBLISHED)
         figures = [result["all"][name] for name in ("pairs", "passed_a", "passed_b", "only_a", "only_b", "p")]
         self.assertEqual(figures, [120, 70, 70, 0, 0, 1.0])
         self.assertEqual((result["same_model"], result["same_requests"], result["discordant"]), (True, None, []))
@@ -172,7 +169,7 @@ class Compare(Files):
         self.assertEqual((status, json.loads(out), err), (0, result, lines + "\n"))
 
     def test_answers_are_paired_by_seed_and_not_by_place(self):
-        other = copy.deepcopy(RECORDING)
+        other = copy.deepcopy(PUBLISHED)
         for cases in other["answers"].values():
             for entries in cases.values():
                 entries.reverse()
@@ -185,16 +182,16 @@ class Compare(Files):
                 (lambda cases: cases["recent"]["held-latest"][0].update(seed=9), "recent/held-latest seed 1"),
                 (lambda cases: [entry.update(answer="") for rule in cases.values() for entries in rule.values()
                                 for entry in entries], "nothing to compare")):
-            other = copy.deepcopy(RECORDING)
+            other = copy.deepcopy(PUBLISHED)
             change(other["answers"])
             with self.subTest(says), self.assertRaisesRegex(NotComparable, says):
                 compare(other)
 
     def test_whether_the_requests_were_the_same_is_told(self):
-        a, b = ({**RECORDING, "recorded": {"requests": {
+        a, b = ({**PUBLISHED, "recorded": {"requests": {
             strategy: {case: {"messages_sha256": f"{case} {sent}"} for case in cases}
-            for strategy, cases in RECORDING["answers"].items()}}} for sent in (1, 2))
-        for second, same, says in ((a, True, []), (b, False, ["the requests differ"]), (RECORDING, None, ["is not"])):
+            for strategy, cases in PUBLISHED["answers"].items()}}} for sent in (1, 2))
+        for second, same, says in ((a, True, []), (b, False, ["the requests differ"]), (PUBLISHED, None, ["is not"])):
             result, lines = compare(second, a)
             told = [line for line in lines.splitlines() if "requests" in line]
             self.assertEqual((result["same_requests"], len(told)), (same, len(says)))

@@ -10,11 +10,10 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from answers import exchange, record, reply
+from answers import exchange, reply
 from answers.exchange import BrokenReply, ServerError, Unavailable
 from answers.recording import read_recording
 from answers.reply import read_completion, read_stream
-from answers.server import ServerChanged
 from answers.tests.made import SMALL, Recording
 from answers.tests.ollama_double import stand_in_count
 
@@ -54,51 +53,46 @@ class KeptAside(Recording):
                 calls = [{"function": {"name": "look_up", "arguments": {"q": 1}}}] if fault == "tool_call" else []
                 self.assertEqual(entries[1]["tool_calls"], calls)
 
-    def test_incomplete_answers_are_counted_on_their_own_lines(self):
-        double = self.double({1: "length", 2: "stopped_stream", 3: "stopped_stream"})
+    def test_incomplete_answers_and_a_cut_prompt_are_counted_on_their_own_lines(self):
+        double = self.double({1: "length", 2: "stopped_stream", 3: "stopped_stream", 5: "cut_prompt"})
+        status, printed, err = self.command(double.host)
+        self.assertEqual((status, printed, self.out.exists()), (2, None, False))
+        self.assertRegex(err, "(?s)set aside, not graded: count_mismatch 1\n.*count_mismatch: .* was cut")
         status, printed, err = self.command(double.host)
         self.assertEqual((status, printed["incomplete"]), (0, {"cut_by_length": 1, "stopped_stream": 1}))
         self.assertIn("incomplete, not graded: stopped_stream 1\n", err)
         recording = read_recording(self.out)
         self.assertEqual(recording["answers"]["recent"]["held-latest"][1], {"seed": 2, "incomplete": "stopped_stream"})
 
-    def test_a_cut_prompt_ends_the_run_and_is_never_an_answer(self):
-        for fault, cause in (("cut_prompt", "was cut"), ("long_prompt", "another template")):
-            with self.subTest(fault):
-                self.out, double = self.folder / f"{fault}.json", self.double({3: fault})
-                status, printed, err = self.command(double.host)
-                self.assertEqual((status, printed, len(double.chats), self.out.exists()), (2, None, 3, False))
-                self.assertRegex(err, f"(?s)count_mismatch 1\n.*count_mismatch: .*{cause}")
-                with record.Journal(self.out) as journal:
-                    self.assertEqual(len(journal.answers), 2)
-                    self.assertIn("Answer", journal.asides[0]["entry"]["answer"])
-
-    def test_an_answer_given_across_a_change_is_set_aside_and_the_rest_is_unmixed(self):
-        for fault in ("change_version", "change_digest", "gone", "down"):
-            with self.subTest(fault):
-                self.out, double = self.folder / f"{fault}.json", self.double({3: fault})
-                answers, asides, raised = self.ask(double)
-                self.assertIsInstance(raised, ServerChanged)
-                why, says = ("unconfirmed", "what gave it is not known") if fault == "down" else (
-                    "server_changed", "changed during the run")
-                self.assertRegex(str(raised), says)
-                self.assertEqual((len(answers), [line["why"] for line in asides]), (2, [why]))
-                self.assertIn("Answer", asides[0]["entry"]["answer"])
-        double.down = False
-        answers, _, _ = self.ask(double)
-        self.assertEqual((len(answers), len(double.chats)), (10, 11))
-
-    def test_a_reply_that_broke_while_the_server_changed_is_not_taken_for_the_models(self):
-        def fault(number, body):
+    def test_a_fault_ends_the_run_and_what_came_is_set_aside_and_the_rest_unmixed(self):
+        def broken(number, body):
             double.version = "0.33.0" if number == 4 else double.version
             return "stopped_stream" if number > 2 else None
 
-        double = self.double(fault)
-        answers, asides, raised = self.ask(double)
-        self.assertRegex(str(raised), "changed during the run")
-        self.assertEqual((len(answers), len(double.chats)), (2, 4))
-        self.assertEqual([line["why"] for line in asides], ["stopped_stream", "server_changed"])
-        self.assertTrue(asides[1]["raw"])
+        changed, unknown, waits = "changed during the run", "what gave it is not known", [1, 5, 20, 60]
+        for name, fault, answered, asked, whys, says, waited in (
+                ("version", {3: "change_version"}, 2, 3, ["server_changed"], changed, []),
+                ("digest", {3: "change_digest"}, 2, 3, ["server_changed"], changed, []),
+                ("gone", {3: "gone"}, 2, 3, ["server_changed"], changed, []),
+                ("broken and changed", broken, 2, 4, ["stopped_stream", "server_changed"], changed, [2]),
+                ("cut", {3: "cut_prompt"}, 2, 3, ["count_mismatch"], "count_mismatch: .* was cut", []),
+                ("long", {3: "long_prompt"}, 2, 3, ["count_mismatch"], "count_mismatch: .* another template", []),
+                ("refused for good", "400", 0, 1, [], "status 400", []), ("lost", "404", 0, 1, [], "status 404", []),
+                ("not followed", "redirect", 0, 1, [], "status 302", []),
+                ("bounded", lambda number, body: "503" if number > 4 else None, 4, 9, [], "status 503", waits),
+                ("down", {3: "down"}, 2, 3, ["unconfirmed"], unknown, waits)):
+            self.out, double = self.folder / f"{name}.json", self.double(fault)
+            self.waits.clear()
+            answers, asides, raised = self.ask(double)
+            with self.subTest(name):
+                self.assertRegex(str(raised), says)
+                self.assertEqual((len(answers), len(double.chats), self.waits), (answered, asked, waited))
+                self.assertEqual([line["why"] for line in asides], whys)
+                self.assertTrue(all("Answer" in (line.get("raw") or line["entry"]["answer"]) for line in asides))
+                self.assertNotIn("/elsewhere", [path for path, _ in double.requests])
+        double.down = False  # the last one goes on
+        answers, _, _ = self.ask(double)
+        self.assertEqual((len(answers), len(double.chats)), (10, 11))
 
     def test_an_answer_in_the_journal_whose_prompt_is_counted_otherwise_now_ends_the_run(self):
         self.ask(self.double())
@@ -137,20 +131,6 @@ class Tries(Recording):
     def test_a_reply_takes_no_longer_than_its_time_in_all(self):
         with self.assertRaisesRegex(Unavailable, "took too long in all"):
             self.model(self.double(), (2, 2, 0)).answer(**ASKED)
-
-    def test_tries_are_bounded_and_the_run_can_go_on_later(self):
-        double = self.double(lambda number, body: "503" if number > 4 else None)
-        answers, _, raised = self.ask(double)
-        self.assertIsInstance(raised, Unavailable)
-        self.assertEqual((len(answers), len(double.chats), self.waits), (4, 9, [1, 5, 20, 60]))
-
-    def test_faults_that_will_not_pass_are_not_tried_again(self):
-        for fault in ("400", "404", "redirect"):
-            with self.subTest(fault):
-                double = self.double(fault)
-                self.assertIsInstance(self.ask(double)[2], ServerError)
-                self.assertEqual((len(double.chats), self.waits), (1, []))
-                self.assertNotIn("/elsewhere", [path for path, _ in double.requests])
 
     def test_no_server_is_one_line_with_the_address_and_nothing_is_written(self):
         status, printed, err = self.command("127.0.0.1:9")

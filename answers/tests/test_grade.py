@@ -9,7 +9,7 @@ import answer_check
 from answers import claims
 from answers.recording import compile_pattern
 from answers.reply import MAX_GRADED_CHARS
-from answers.tests.made import CASES, entry
+from answers.tests.made import INPUTS, entry
 from base.command import InputError
 
 GRADES = json.loads((Path(__file__).parent / "grade-cases.json").read_text(encoding="utf-8"))
@@ -74,7 +74,7 @@ class Speed(unittest.TestCase):
                 self.assertLessEqual(looks[1].misses, looks[0].misses + 20)  # each look at NEAR characters, then known
 
     def test_patterns_that_could_run_without_end_or_match_nothing_are_refused_in_one_line_and_no_others(self):
-        for case in CASES["patterns"]:
+        for case in INPUTS["patterns"]:
             with self.subTest(case["pattern"]):
                 if case["refused"]:
                     with self.assertRaisesRegex(InputError, "^keys: pattern .*$"):

@@ -12,14 +12,11 @@ import threading
 import answer_check
 from answer_model import MODEL
 from answers import attribution, record
-from answers.recording import read_recording, same_as_recorded
-from answers.tests.made import PLAN, ROOT, SMALL, Recording
+from answers.recording import answered, read_recording, same_as_recorded, sent_request
+from answers.tests.made import CASES, PLAN, PUBLISHED, REPORT, ROOT, SMALL, Recording
 from answers.tests.ollama_double import stand_in_count
 from base.command import InputError
 from base.tests.made import needs_tokenizer, run
-from selection.cases import load_cases
-
-PUBLISHED = read_recording(ROOT / "answer-result.json")
 
 
 class Whole(Recording):
@@ -106,9 +103,8 @@ class Whole(Recording):
         self.assertEqual([line["request"]["options"]["seed"] for line in printed], [1, 2, 3, 4, 5])
 
     def test_a_plan_that_leaves_no_room_for_an_answer_or_is_empty_is_refused_before_anything_is_asked(self):
-        for chosen, words, tokens, says in ((load_cases(ROOT / "cases.json"), 300, 309, "leave room for the answer"),
-                                            (load_cases(ROOT / "cases.json"), 1, 11, r"costs 10 tokens \(11 by"),
-                                            ([], 1, 10, "no held-out case")):
+        for chosen, words, tokens, says in ((CASES, 300, 309, "leave room for the answer"), ([], 1, 10, "no held-out"),
+                                            (CASES, 1, 11, r"costs 10 tokens \(11 by")):
             selected = {"messages": [{"role": "user", "content": "word " * words}], "input_tokens": tokens}
             with self.subTest(says), self.assertRaisesRegex(InputError, says):
                 record.plan_requests(chosen, {"recent": lambda case, count: selected}, stand_in_count)
@@ -162,10 +158,9 @@ class Killed(Recording):
         self.assertEqual(list(recording), ["model", "answers", "recorded"])
         self.assertIn("own hash", same_as_recorded(recording))
         self.assertEqual(recording["model"], PUBLISHED["model"])
-        shapes = [{strategy: {case: [(list(entry), entry["seed"]) for entry in entries]
-                              for case, entries in cases.items()} for strategy, cases in answers.items()}
-                  for answers in (recording["answers"], PUBLISHED["answers"])]
-        self.assertEqual(shapes[0], shapes[1])
+        shapes = [[(strategy, case, [(list(entry), entry["seed"]) for entry in entries])
+                   for strategy, case, entries in answered(side)] for side in (recording, PUBLISHED)]
+        self.assertEqual(*shapes)
 
     def test_a_torn_last_line_is_asked_again_and_nothing_before_it(self):
         self.ask(self.double())
@@ -223,11 +218,9 @@ class WithTheTokenizer(Recording):
                      ["--recording", self.out]):
             self.assertEqual(run(answer_check.main, *argv)[0], 0)
         recording = read_recording(self.out)
-        for strategy, cases in PUBLISHED["answers"].items():
-            for case, entries in cases.items():
-                tokens = recording["recorded"]["requests"][strategy][case]["input_tokens"]
-                self.assertEqual({tokens}, {entry["prompt_tokens"] for entry in entries}, (strategy, case))
-                self.assertEqual([entry["seed"] for entry in recording["answers"][strategy][case]], [7])
-        report = json.loads((ROOT / "evaluation-result.json").read_text(encoding="utf-8"))
-        by_id = {case["id"]: case for case in load_cases(ROOT / "cases.json")}
-        self.assertEqual(attribution.check_same_requests(recording, report, by_id), attribution.SAME_REQUESTS)
+        for strategy, case, entries in answered(PUBLISHED):
+            tokens = sent_request(recording, strategy, case)["input_tokens"]
+            self.assertEqual({tokens}, {entry["prompt_tokens"] for entry in entries}, (strategy, case))
+            self.assertEqual([entry["seed"] for entry in recording["answers"][strategy][case]], [7])
+        by_id = {case["id"]: case for case in CASES}
+        self.assertEqual(attribution.check_same_requests(recording, REPORT, by_id), attribution.SAME_REQUESTS)

@@ -6,7 +6,7 @@ import unittest
 
 from answers import record
 from answers.exchange import ServerError
-from answers.tests.made import CASES, Recording
+from answers.tests.made import INPUTS, Recording
 from base.command import InputError, write_bytes
 
 PINNED = "b37049369adfe3d2b653af0ab301a062ca5cbe96ace6aa0d3f2559ee9b563fc2"
@@ -23,7 +23,7 @@ class Refused(Recording):
         return double
 
     def test_a_model_that_is_not_the_pinned_build_is_refused_before_any_request_is_sent(self):
-        for case in (*CASES["builds"],
+        for case in (*INPUTS["builds"],
                      {"digest": "e" * 64, "says": f"is the build {'e' * 64}, and {PINNED} is pinned; run `ollama pull"},
                      {"tag": "gemma4:e4b", "says": f"has no model gemma4:e2b, pinned as {PINNED}"}):
             double = self.altered(**{name: value for name, value in case.items() if name != "says"})
@@ -84,7 +84,7 @@ class JournalFile(Recording):
     def test_a_damaged_line_is_named_and_nothing_is_changed(self):
         entry = {"seed": 1, "incomplete": "stopped_stream"}
         good = {"kind": "answer", "strategy": "s", "case": "c", "seed": 1, "request": "r", "entry": entry}
-        for case in CASES["journal lines"]:
+        for case in INPUTS["journal lines"]:
             lines = json.dumps(good), json.dumps({**good, "case": "d", **case["change"]}), ""
             self.refuses("\n".join(lines).encode(), f"line 2: {case['says']}")
         for data, says in ((b"{}\n", "line 1: it has no field 'kind'"), (b"[]\n", r"line 1: it is \[\]"),
