@@ -137,16 +137,16 @@ def run_record(args):
         raise InputError(f"--jobs is {args.jobs}; give a number of requests at a time from 1 to 64")
     pinned = read_model(args.model) if args.model else MODEL
     kind = {"ollama": AnswerModel, "openai": OpenAIModel}[args.api]
+    body_of = partial(kind.request, pinned)
     plan, sources = lab_requests(args.cases, args.tokenizer)
     chosen = record.only(plan, args.only) if args.only else plan
     if args.dry_run:
-        tasks = record.tasks_for(chosen, pinned["seeds"], partial(kind.request, pinned))
-        return tell(record.requests_of(tasks))
+        return tell(record.requests_of(record.tasks_for(chosen, pinned["seeds"], body_of)))
     check_replaceable(args.out, is_recording)  # told now, and not when all answers are there
     model = kind(pinned, args.host)
     record.tell_server(model)
     with record.Journal(args.out) as journal:
-        tasks, wanted = (record.tasks_for(part, pinned["seeds"], model.body, api=model.api, **model.identity)
+        tasks, wanted = (record.tasks_for(part, pinned["seeds"], body_of, api=model.api, **model.identity)
                          for part in (plan, chosen))
         try:
             asked = record.ask_all(wanted, model, journal, args.jobs)

@@ -75,7 +75,7 @@ class AnswerModel(Server):
         return {**body, "tools": list(tools)} if tools else body
 
     def running(self):
-        """(tokens of context that the loaded model has or None where nobody says, names of other loaded models)."""
+        """As `Server.running`, from /api/ps."""
         loaded = builds(self.url, "/api/ps")
         own = loaded.pop(full_name(self.model["ollama_tag"]), {})
         return own.get("context_length") or None, sorted(loaded)

@@ -8,7 +8,7 @@ requests that were answered can tell, and another is refused. The nth must patte
 from collections import Counter
 
 import strategies
-from answers.recording import answered, json_hash, same_as_recorded, sent_request
+from answers.recording import answered, json_hash, same_as_recorded
 from answers.reply import incomplete_kind
 from base.command import InputError, NotComparable, file_hash
 from base.result_files import graded
@@ -43,7 +43,7 @@ def check_same_requests(recording, report, cases):
             raise NotComparable(f"the report is about other requests: its {name} is {report.get(name)} and the"
                                 f" recording's {recorded[name]}; run python evaluate.py on what was recorded")
     proved = remade = report.get("strategies_sha256") == file_hash(strategies.__file__)  # by the rules of today
-    for strategy, case, entries in answered(recording):
+    for strategy, case, entries, request in answered(recording):
         where, row, known = f"{strategy}/{case}", rows.get((strategy, case)), cases.get(case)
         if row is None:
             raise NotComparable(f"the report has no row for {where}; run evaluate.py with that strategy and case")
@@ -53,7 +53,7 @@ def check_same_requests(recording, report, cases):
         if known is None or not is_about(row, known):
             raise NotComparable(
                 f"{where}: the facts are not those of the case set, or it lacks the case; correct --cases")
-        sent = sent_request(recording, strategy, case).get("messages_sha256")
+        sent = request.get("messages_sha256")
         proved = proved and sent is not None
         if remade and sent not in (None, json_hash(request_of(row, known))):
             raise NotComparable(f"{where} is not what was sent, by its hash; give the recording's report and cases")
@@ -83,7 +83,7 @@ def attribute(recording, report, cases, keys, grader, version=1):
     result = {"same_requests_by": check_same_requests(recording, report, by_id),
               "answers_as_recorded": same_as_recorded(recording), **({} if version == 1 else {"grader": version})}
     for kind, outcomes in OUTCOMES.items():
-        facts = [fact for rule, id_, entries in answered(recording)
+        facts = [fact for rule, id_, entries, _ in answered(recording)
                  for fact in attribute_case(kind, rule, by_id[id_], rows[rule, id_], entries, keys[id_], grader)]
         summary = {rule: {name: sum(fact["answers"][name] for fact in facts if fact["strategy"] == rule)
                           for name in outcomes.values()} for rule in recording["answers"]}

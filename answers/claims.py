@@ -1,11 +1,11 @@
 """Grader version 2: what an answer claims, as a person would read it.
 
-Version 1 asks whether a pattern occurs. That is wrong where an answer denies what it names ("three, not five" for
-five), corrects itself ("was three, now five"), or writes a value in another form ("two hundred", "1,200", "**14**").
-Version 2 brings answer and key to one form and asks whether some occurrence is claimed. Its rules are those of
-answers/tests/grade-cases.json and no more: English, one sentence and the next; a hedge ("probably three") still
-claims, a question does not, nor a number that is part of another claim ("12-14", "less than 14"); irony, tables and
-reference over several sentences are not read. Every pattern is linear, each look is at NEAR characters.
+Version 1 asks whether a pattern occurs: wrong where an answer denies what it names ("three, not five" for five),
+corrects itself ("was three, now five") or writes a value in another form ("two hundred", "1,200", "**14**"). Version 2
+brings answer and key to one form and asks whether some occurrence is claimed. Its rules are those of
+answers/tests/grade-cases.json and no more: English, one sentence and the next; a hedge ("probably three") still claims,
+a question does not, nor a number that is part of another claim ("12-14", "less than 14"). Irony, tables and reference
+over several sentences are not read. Every pattern is linear, each look is at NEAR characters.
 """
 
 import functools
@@ -79,8 +79,7 @@ NOT_COMPARED = any_case(rf"{NEGATOR}|\bno\b|\bwithout\b")  # "no more than 14" i
 RANGE = any_case(rf"{OTHER_NUMBER} to $"), any_case(rf"^ to {OTHER_NUMBER}")
 A_NUMBER = any_case(rf"\b{OTHER_NUMBER}")
 A_WORD = re.compile(r"\w")
-NEAR = 300
-NUMBER_NEAR = 40
+NEAR, NUMBER_NEAR = 300, 40
 REPLACEMENT = any_case(
     r"\b(?:replaced|instead|not|no longer|switched|changed|actually|previous|previously|originally|earlier|formerly"
     r"|initially|used to)\b|\b(?:old|before|former):")
@@ -121,16 +120,14 @@ def adapted(pattern):
 
 def held(text, key):
     """(text, key) fit to be read: patterns adapted; what one with marks that `plain` takes out matches, one word."""
-    text, patterns = unified(text), {}
-    for kind in ("must", "stale"):
-        patterns[kind] = []
-        for number, pattern in enumerate(map(adapted, key[kind])):
+    text, key = unified(text), {kind: list(map(adapted, patterns)) for kind, patterns in key.items()}
+    for kind, patterns in key.items():
+        for number, pattern in enumerate(patterns):
             if MARKED.search(pattern.pattern):
                 word = f"held{kind}{number}x"
                 text = pattern.sub(word, text)
-                pattern = re.compile(f"{word}|(?:{pattern.pattern})", pattern.flags)
-            patterns[kind].append(pattern)
-    return text, patterns
+                patterns[number] = re.compile(f"{word}|(?:{pattern.pattern})", pattern.flags)
+    return text, key
 
 
 def digits(text):
@@ -173,9 +170,8 @@ def claimed(sentence, following, patterns):
 def is_claimed(before, said, after):
     """Whether an occurrence, NEAR characters to each side, is claimed: not denied or given up, no part of a number."""
     clause = CLAUSE_START.split(before)[-1]
-    if is_part_of_number(before[-NUMBER_NEAR:], said, after[:NUMBER_NEAR], clause):
-        return False
-    if (DENIED_BEFORE.search(clause) or PAST_ONLY.search(before) or DENIED_AFTER.search(after)
+    if (is_part_of_number(before[-NUMBER_NEAR:], said, after[:NUMBER_NEAR], clause)
+        or DENIED_BEFORE.search(clause) or PAST_ONLY.search(before) or DENIED_AFTER.search(after)
         or FROM.search(clause) and re.search(r"\bto\b", after)):
         return False
     given_up = PAST_BEFORE.search(clause) and not SWITCH.search(clause)  # "was changed to Redis" gives nothing up
@@ -189,17 +185,14 @@ def is_claimed(before, said, after):
 def is_part_of_number(before, said, after, clause):
     """Whether the number that was said is part of another claim: the 3 of 3.5, the 14 of 12-14 or of less than 14."""
     first, last = A_NUMBER.match(said), any(number.end() == len(said) for number in A_NUMBER.finditer(said))
-    if first and (PART_BEFORE.search(before) or re.search(r"(?<!\w)\d{1,3} $", before) and re.match(r"\d{3}\b", said)):
-        return True
-    if last and PART_AFTER.search(after):
-        return True
-    if first and (compared := COMPARED.search(clause)) and not NOT_COMPARED.search(clause[: compared.start()]):
-        return True
-    if (first and RANGE[0].search(before) or last and RANGE[1].search(after)) and not FROM_OR_SWITCH.search(clause):
-        return True
     ends = (len(before), len(before) + len(said))
-    return any(number.start() < end < number.end()
-               for number in NUMBER_WORDS.finditer(f"{before}{said}{after}") for end in ends)
+    return bool(
+        first and (PART_BEFORE.search(before) or re.search(r"(?<!\w)\d{1,3} $", before) and re.match(r"\d{3}\b", said))
+        or last and PART_AFTER.search(after)
+        or first and (compared := COMPARED.search(clause)) and not NOT_COMPARED.search(clause[: compared.start()])
+        or (first and RANGE[0].search(before) or last and RANGE[1].search(after)) and not FROM_OR_SWITCH.search(clause)
+        or any(number.start() < end < number.end()
+               for number in NUMBER_WORDS.finditer(f"{before}{said}{after}") for end in ends))
 
 
 def facts_given(text, key):

@@ -10,7 +10,7 @@ sign-flip test  under "no difference" the sign of each case's difference is a co
 from collections import Counter
 from itertools import combinations
 
-from answers.recording import answered, sent_request
+from answers.recording import answered
 from base.command import NotComparable
 from base.shown import figures
 
@@ -18,7 +18,7 @@ from base.shown import figures
 def pairs(recordings, verdicts):
     """One dict for each strategy, case and seed: the grades of both; NotComparable where one has other answers."""
     a, b = ({(strategy, case, entry["seed"]): verdict["grade"]
-             for strategy, case, entries in answered(recording)
+             for strategy, case, entries, _ in answered(recording)
              for entry, verdict in zip(entries, graded[strategy][case])}
             for recording, graded in zip(recordings, verdicts))
     for strategy, case, seed in sorted(a.keys() ^ b.keys()):
@@ -65,14 +65,14 @@ def seed_agreement(verdicts):
 def compare(recordings, verdicts):
     """Two recordings compared; same_requests is true or false by their hashes, None where a recording holds none."""
     paired, (first, second) = pairs(recordings, verdicts), recordings
-    hashes = [[sent_request(recording, strategy, case).get("messages_sha256") for strategy, case, _ in answered(first)]
+    hashes = [{(strategy, case): sent.get("messages_sha256") for strategy, case, _, sent in answered(recording)}
               for recording in recordings]
     overall = paired_figures(paired)
     if not overall["pairs"]:
         raise NotComparable("no pair in which both answers are whole; there is nothing to compare")
     discordant = [pair for pair in paired if {pair["a"], pair["b"]} == {"pass", "fail"}]
     return {"same_model": first["model"] == second["model"],
-            "same_requests": None if None in [*hashes[0], *hashes[1]] else hashes[0] == hashes[1],
+            "same_requests": None if None in [*hashes[0].values(), *hashes[1].values()] else hashes[0] == hashes[1],
             "all": overall,
             "strategies": {strategy: paired_figures([pair for pair in paired if pair["strategy"] == strategy])
                            for strategy in first["answers"]},

@@ -33,10 +33,9 @@ class BrokenReply(ValueError):
 
 
 def base_url(address, default_port=11434):
-    """The URL that an address as in OLLAMA_HOST means, without a slash at its end, or InputError.
+    """The URL that an address as in OLLAMA_HOST means, or InputError; one to listen on (0.0.0.0) is that of loopback.
 
-    An address to listen on (0.0.0.0, ::) becomes the loopback one; a URL without a port has its scheme's:
-    base_url("http://box/") -> "http://box:80", base_url(":8080") -> "http://127.0.0.1:8080".
+    base_url("http://box/") -> "http://box:80", the scheme's own port; base_url(":8080") -> "http://127.0.0.1:8080".
     """
     text = address.strip().strip("\"'").strip()
     url = text if "://" in text else f"http://{text}"
@@ -123,10 +122,7 @@ def adapter(sockets):
 
 
 def fetch(url, body=None, times=()):
-    """(body, what is wrong with it) of a reply with status 200, as `exchange` has them; a POST where there is a body.
-
-    Unavailable for a status worth another try, ServerError for the rest, with the reason that the reply gives.
-    """
+    """(body, what is wrong with it) of a reply with status 200; else Unavailable, worth another try, or ServerError."""
     status, data, fault = exchange("GET" if body is None else "POST", url, body, *times)
     if status != 200:
         reason = NO_REASON.get(status, "no reason given")
@@ -143,19 +139,19 @@ def get_json(url, shape, body=None):
     if fault == "stopped_stream":
         raise Unavailable(f"{url}: the connection broke in mid-reply; is the server restarting?")
     try:
-        value = None if fault else parsed(data, url)
-        problem = f"its reply is over {MAX_BODY} bytes" if fault else misfit(value, shape, "its reply")
+        value = parsed(data, url)
+        problem = misfit(value, shape, "its reply")
     except InputError:
-        problem = "its reply is no JSON"
+        problem = f"its reply is no JSON of at most {MAX_BODY} bytes"
     if problem:
         raise ServerError(f"{url}: {problem}; is this the address of a model's server?")
     return value
 
 
-def look(url, shape={}):
-    """The JSON object of a shape at a path that a server may lack: then {}."""
+def look(url):
+    """The JSON object at a path that a server may lack: then {}."""
     try:
-        return get_json(url, shape)
+        return get_json(url, {})
     except ServerError:
         return {}
 

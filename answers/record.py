@@ -3,12 +3,11 @@
 The recording is put together from the journal alone, in the order of the plan: a run that was killed often ends in the
 same bytes as one that was not. A prompt that the server counts otherwise than we do ends the run.
 
-planned  {"strategy", "case", "messages", "input_tokens", "num_ctx", "num_predict"}; counts in tokens
-task     the same with "seed", "body" (the exact request), "key" (the journal's) and "place" (STRATEGY/CASE seed N)
-journal  beside the recording: a line for each answer, on the disk before the next request is sent, {"kind": "answer",
-         "strategy", "case", "seed", "request", "entry"}, or {"kind": "aside", the same, "why"} and "raw" (text) or
-         "entry" for what came and is no answer to keep. request: SHA-256 of the exact request, the server's version
-         and build among it; an answer belongs to no other
+planned  {"strategy", "case", "messages", "input_tokens", "sizes": {"num_ctx", "num_predict"}}; counts in tokens
+task     the same with "seed", "body" (the exact request), "key" (of the journal) and "place" (STRATEGY/CASE seed N)
+journal  a line for each answer, on the disk before the next request: {"kind": "answer", KEY's fields, "entry"}; and
+         {"kind": "aside", KEY's fields, "why", "raw" (text) or "entry"} for what came and is no answer. "request" is the
+         SHA-256 of the exact request, the server's version and build among it: an answer belongs to no other
 """
 
 import os
@@ -83,7 +82,7 @@ def plan_requests(cases, strategies, count):
             raise InputError(f"{name}/{case['id']}: the request costs {tokens} tokens ({selected['input_tokens']} by"
                              f" the strategy), {room} leave room for the answer; correct strategy or budget")
         plan.append({"strategy": name, "case": case["id"], "messages": selected["messages"], "input_tokens": tokens,
-                     "num_ctx": budget["context_limit"], "num_predict": budget["max_new_tokens"]})
+                     "sizes": {"num_ctx": budget["context_limit"], "num_predict": budget["max_new_tokens"]}})
     if not plan:
         raise InputError("no held-out case: there is nothing to record; give a case set that has some")
     return plan
@@ -94,8 +93,7 @@ def tasks_for(plan, seeds, body_of, **server):
     tasks = []
     for planned, seed in product(plan, seeds):
         strategy, case = planned["strategy"], planned["case"]
-        sizes = {name: planned[name] for name in ("num_ctx", "num_predict")}
-        body = body_of(planned["messages"], **sizes, seed=seed)
+        body = body_of(planned["messages"], **planned["sizes"], seed=seed)
         tasks.append({**planned, "seed": seed, "body": body, "place": f"{strategy}/{case} seed {seed}",
                       "key": (strategy, case, seed, json_hash({**server, "body": body}))})
     return tasks
@@ -165,7 +163,7 @@ def ask_all(tasks, model, journal, jobs=1):
 def check_runner(tasks, model):
     """ServerError where the loaded model has less context than the longest request and its answer need."""
     context, others = patient(model.running, model.wait)
-    needed = max(task["input_tokens"] + task["num_predict"] for task in tasks)
+    needed = max(task["input_tokens"] + task["sizes"]["num_predict"] for task in tasks)
     if context and context < needed:
         raise ServerError(f"{model.url}: the model was loaded with {context} tokens of context and {needed} are needed;"
                           " unload it, or raise the server's limit")
@@ -188,8 +186,8 @@ def finished(tasks, model, journal, sources):
         strategy, case, entry = task["strategy"], task["case"], kept(task, journal)
         answers.setdefault(strategy, {}).setdefault(case, []).append(entry)
         sent = requests.setdefault(strategy, {}).setdefault(case, {
-            "messages_sha256": json_hash(task["messages"]),
-            **{name: task[name] for name in ("input_tokens", "num_ctx", "num_predict")}, "entries_sha256": []})
+            "messages_sha256": json_hash(task["messages"]), "input_tokens": task["input_tokens"], **task["sizes"],
+            "entries_sha256": []})
         sent["entries_sha256"].append(json_hash(entry))
     recorded = {"api": model.api, **model.identity, "build": model.facts, "unverified": list(model.unverified),
                 "options": sampler_options(model.model["options"]), **sources, "requests": requests,

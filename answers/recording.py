@@ -6,8 +6,8 @@ entry      {"seed", "answer", "tool_calls", "done_reason", "prompt_tokens", "ans
            {"seed", "incomplete"} for a reply that never became an answer
 hashes     recorded.answers_sha256 is over all answers, recorded.requests.STRATEGY.CASE.entries_sha256 over each: an
            answer that was edited is named. A file that was forged as a whole, hashes included, cannot be told.
-keys       {case id: {"must": [compiled pattern], "stale": [compiled pattern]}}; Python cannot stop a pattern once it
-           runs, so one that could run without end is refused, by a bound from its text that errs on the safe side
+keys       {case id: {"must": [compiled pattern], "stale": [compiled pattern]}}; a pattern that could run without end is
+           refused: Python cannot stop it. The bound is taken from its text and errs on the safe side
 """
 
 import json
@@ -24,7 +24,8 @@ REQUEST = {"input_tokens?": int, "messages_sha256?": str, "entries_sha256?": [st
 RECORDING = {"model": dict, "answers": Each(Each([object], least=1), least=1),
              "recorded?": {"requests?": Each(Each(REQUEST)), "answers_sha256?": str}}
 WAYS_LIMIT = 4 * MAX_GRADED_CHARS  # one unbounded quantifier beside a small one, or a few small ones
-KEYS = {"cases": Each(Only({"must": [str], "stale": [str]}), least=1)}
+KEYS = {"cases": Each(Only({"must": lambda patterns: patterns and misfit(patterns, [str]) is None, "stale": [str]}),
+                      least=1)}
 BOUNDS = {"*": "0,", "+": "1,", "?": "0,1"}
 PART = re.compile(  # of a pattern: an escape, a set, the start or end of a group, an alternative, a quantifier
     r"(?P<reference>\\[1-9]|\(\?P=|\(\?\(|\(\?#|\(\?[a-zA-Z-]+[:)])|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]"
@@ -42,28 +43,22 @@ def read_recording(path):
     data = read_json(path)
     if problem := misfit(data, RECORDING, "it"):
         raise InputError(f"{path}: no recording: {problem}; give one that answer_check.py record wrote")
-    for strategy, case, entries in answered(data):
-        check_entries(entries, sent_request(data, strategy, case), f"{path}: {strategy}/{case}")
-    wanted = None
-    for strategy, cases in data["answers"].items():
-        seeds = {case: sorted(entry["seed"] for entry in entries) for case, entries in cases.items()}
-        wanted = wanted or seeds
-        if seeds != wanted:
-            raise InputError(f"{path}: strategy {strategy!r} has other cases or seeds than the first; record it whole")
+    for strategy, case, entries, sent in answered(data):
+        check_entries(entries, sent, f"{path}: {strategy}/{case}")
+    seeds = {strategy: {case: sorted(entry["seed"] for entry in entries) for case, entries in cases.items()}
+             for strategy, cases in data["answers"].items()}
+    if odd := [strategy for strategy, own in seeds.items() if own != next(iter(seeds.values()))]:
+        raise InputError(f"{path}: strategy {odd[0]!r} has other cases or seeds than the first; record it whole")
     if data.get("recorded", {}).get("answers_sha256") not in (None, json_hash(data["answers"])):
         raise InputError(f"{path}: the answers are not those that were recorded: their hash differs; record again")
     return data
 
 
 def answered(recording):
-    """[(strategy, case id, entries), ...] of everything that was answered, in recorded order."""
-    return [(strategy, case, entries) for strategy, cases in recording["answers"].items()
-            for case, entries in cases.items()]
-
-
-def sent_request(recording, strategy, case):
-    """What a recording says of the request of a strategy and case; {} where it says nothing."""
-    return recording.get("recorded", {}).get("requests", {}).get(strategy, {}).get(case, {})
+    """[(strategy, case id, entries, what is said of their request: a dict)] of all that was answered, in its order."""
+    requests = recording.get("recorded", {}).get("requests", {})
+    return [(strategy, case, entries, requests.get(strategy, {}).get(case, {}))
+            for strategy, cases in recording["answers"].items() for case, entries in cases.items()]
 
 
 def check_entries(entries, sent, where):
@@ -92,9 +87,8 @@ def json_hash(value):
 
 def same_as_recorded(recording):
     """What is known of whether a recording's answers are those that were recorded, in words."""
-    if "answers_sha256" in recording.get("recorded", {}):  # read_recording has compared it
-        return "by the recording's own hash"
-    return "not known: the recording has no hash of its answers"
+    hashed = "answers_sha256" in recording.get("recorded", {})  # read_recording has compared it
+    return "by the recording's own hash" if hashed else "not known: the recording has no hash of its answers"
 
 
 def is_recording(path):
@@ -109,9 +103,7 @@ def read_keys(path):
     """The keys in a file, patterns compiled, or InputError naming the case and pattern that cannot be used."""
     data = read_json(path)
     if problem := misfit(data, KEYS, "it"):
-        raise InputError(f"{path}: no keys: {problem}; 'cases' maps a case id to the lists must and stale")
-    if bare := [case for case, key in data["cases"].items() if not key["must"]]:
-        raise InputError(f"{path}: case {bare[0]!r}: must needs at least one pattern; add it")
+        raise InputError(f"{path}: no keys: {problem}; 'cases' maps case ids to must, at least one pattern, and stale")
     return {case: {kind: [compile_pattern(pattern, f"{path}: case {case!r}") for pattern in patterns]
                    for kind, patterns in key.items()} for case, key in data["cases"].items()}
 

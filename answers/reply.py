@@ -4,10 +4,11 @@ A reply with status 200 need not be an answer: it can stop before its last line,
 than the answer's end, or count what cannot be. An empty answer is one (incomplete_kind names it so).
 """
 
+import contextlib
 import re
 
 from answers.exchange import BrokenReply
-from base.command import InputError, parse_json
+from base.command import InputError, as_text, parse_json
 from base.lines import is_torn
 from base.shapes import NONE, misfit
 
@@ -30,11 +31,13 @@ def read_stream(data, body):
     """The answer in Ollama's reply to a request, one object a line, or BrokenReply naming what is wrong with it."""
     whole, end, tail = data.rpartition(b"\n")
     lines = (whole if is_torn(tail) else data).split(b"\n")  # a last line that was cut is left out; its absence tells
-    parts = [object_in(line) for line in lines if line.strip()]
+    parts = [json_in(line) for line in lines if line.strip()]
+    if misfit(parts, PARTS):
+        raise BrokenReply("unreadable_reply")
     if any("error" in part for part in parts):
         raise BrokenReply("error_body")
     done = [part.get("done") is True for part in parts]
-    if misfit(parts, PARTS) or True in done[:-1]:  # more behind the last line: which is meant?
+    if True in done[:-1]:  # more behind the last line: which is meant?
         raise BrokenReply("unreadable_reply")
     if True not in done:
         raise BrokenReply("stopped_stream")
@@ -47,8 +50,8 @@ def read_stream(data, body):
 
 def read_completion(data, body):
     """The answer in the reply of OpenAI's interface to a request, or BrokenReply naming what is wrong with it."""
-    value = object_in(data)
-    if "error" in value:
+    value = json_in(data)
+    if misfit(value, {"error": object}) is None:
         raise BrokenReply("error_body")
     if misfit(value, COMPLETION) or not value["choices"]:
         raise BrokenReply("unreadable_reply")
@@ -58,15 +61,10 @@ def read_completion(data, body):
                         body["max_tokens"])
 
 
-def object_in(line):
-    """The JSON object in some bytes, or BrokenReply."""
-    try:
-        value = parse_json(line.decode("utf-8"), "reply")
-    except (UnicodeDecodeError, InputError):
-        value = None
-    if not isinstance(value, dict):
-        raise BrokenReply("unreadable_reply")
-    return value
+def json_in(data):
+    """The JSON value that some bytes are, None where they are none."""
+    with contextlib.suppress(InputError):
+        return parse_json(as_text(data, "reply"), "reply")
 
 
 def whole_answer(message, reason, counts, seed, num_predict):

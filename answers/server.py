@@ -10,7 +10,7 @@ from copy import deepcopy
 from answers.exchange import BrokenReply, ServerError, Unavailable, base_url, fetch, get_json, look, patient
 from answers.reply import read_completion
 from base.command import InputError
-from base.shapes import NONE, NUMBER, Only, misfit
+from base.shapes import NUMBER, Only, misfit
 
 NEUTRAL = {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0, "repeat_penalty": 1.0, "presence_penalty": 0.0,
            "frequency_penalty": 0.0}  # what changes no probability; an option left out would be the server's to decide
@@ -23,16 +23,11 @@ FIRST_S, IDLE_S, TOTAL_S = 600, 120, 1200  # the first part waits for a load of 
 UNVERIFIED = ("weights", "context length of the request", "chat template but for its token count",
               "sampler options taken")
 KEPT = ("publisher_model", "license", "options", "think", "trials", "seeds")  # of a model block
-MODELS = {"data": [{"id": str, "max_model_len?": (int, NONE)}]}
-PROPS = {"build_info?": str, "default_generation_settings?": {"n_ctx?": int}}
-
-
-class ServerChanged(ServerError):
-    """Version or build changed during a run, or may have."""
+MODELS = {"data": [{"id": str}]}
 
 
 class Server:
-    """A verified server; a kind of server adds api, path, reader (of a reply), address, identify, request and running.
+    """A verified server; a kind of server adds api, path, reader (of a reply), address, identify and request.
 
     `identity` is what the server said of itself: {"version", "digest"}; `facts` what else is worth recording; `block`
     the model block for a recording; `unverified` what nobody can check; `times` the seconds of `exchange`.
@@ -45,13 +40,13 @@ class Server:
         self.url = self.address(host)
         self.identity, self.facts, self.block = self.identify(), {}, model
 
-    def body(self, messages, tools=(), **options):
-        """The exact request for one answer: num_ctx, num_predict, seed, `options` (say {"temperature": 0.0})."""
-        return self.request(self.model, messages, tools, **options)
+    def running(self):
+        """(tokens of context that the loaded model has or None where nobody says, names of other loaded models)."""
+        return None, []
 
     def answer(self, messages, tools=(), **options):
-        """One whole answer to what `body` takes, or BrokenReply; else as `ask`."""
-        came = self.ask(self.body(messages, tools, **options))
+        """One whole answer to what `request` takes, or BrokenReply; else as `ask`."""
+        came = self.ask(self.request(self.model, messages, tools, **options))
         if "entry" not in came:
             raise BrokenReply(came["why"])
         return came["entry"]
@@ -68,20 +63,19 @@ class Server:
             return {"why": str(error), "raw": data.decode("utf-8", "replace")}
 
     def ask(self, body, aside=lambda **came: None):
-        """What `send` gives, the server's identity checked before and after it.
+        """What `send` gives, or Unavailable after some tries. The server's identity is checked before and after it.
 
-        Time-outs, refused connections and 429, 500, 503 are tried again after waits, then raise Unavailable.
-        ServerChanged where the server is not the one that was verified: what came meanwhile goes to `aside`.
+        ServerError where it is not the one that was verified: what came meanwhile goes to `aside`.
         """
         came = patient(lambda: self.send(body), self.wait)
         try:
             patient(self.check_unchanged, self.wait)
-        except ServerChanged:
+        except ServerError:
             aside(**{**came, "why": "server_changed"})
             raise
         except Unavailable as error:
             aside(**{**came, "why": "unconfirmed"})
-            raise ServerChanged(f"{error}; a reply came before, and what gave it is not known") from None
+            raise ServerError(f"{error}; a reply came before, and what gave it is not known") from None
         return came
 
     def ask_whole(self, body, seed, tokens, where, aside=lambda **came: None):
@@ -107,15 +101,15 @@ class Server:
         return came["entry"]
 
     def check_unchanged(self):
-        """Nothing, or ServerChanged unless the server is still the one that was verified."""
+        """Nothing, or ServerError unless the server is still the one that was verified."""
         try:
             now = self.identify()
         except ServerError as error:
-            raise ServerChanged(f"the server changed during the run: {error}") from None
+            raise ServerError(f"the server changed during the run: {error}") from None
         if now != self.identity:
             before, after = (f"version {told['version']}, build {told['digest']}" for told in (self.identity, now))
-            raise ServerChanged(f"{self.url} changed during the run from {before} to {after}; go back to the first, or"
-                                " start again to ask everything anew")
+            raise ServerError(f"{self.url} changed during the run from {before} to {after}; go back to the first, or"
+                              " start again to ask everything anew")
 
 
 class OpenAIModel(Server):
@@ -148,7 +142,7 @@ class OpenAIModel(Server):
         if name not in models:
             raise ServerError(f"{self.url} serves {', '.join(models) or 'nothing'} and not {name}; name it as"
                               " served_model in the model block")
-        version = look(f"{self.url}/props", PROPS).get("build_info") or look(f"{self.url}/version").get("version")
+        version = look(f"{self.url}/props").get("build_info") or look(f"{self.url}/version").get("version")
         meta = {field: models[name][field] for field in ("root", "max_model_len", "meta") if models[name].get(field)}
         return {"version": version, "digest": None, "meta": meta}
 
@@ -164,11 +158,6 @@ class OpenAIModel(Server):
                 "repetition_penalty": chosen["repeat_penalty"],  # vLLM's name for it
                 "chat_template_kwargs": {"enable_thinking": False}}
         return {**body, "tools": list(tools)} if tools else body
-
-    def running(self):
-        """(tokens of context that a request gets or None where nobody says, no others: such a server holds one)."""
-        settings = look(f"{self.url}/props", PROPS).get("default_generation_settings", {})
-        return settings.get("n_ctx") or self.identity["meta"].get("max_model_len"), []
 
 
 def served_name(model):

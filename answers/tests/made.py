@@ -1,6 +1,7 @@
 """A recording made against the double, for the tests: requests counted by a stand-in, no model and no tokenizer."""
 
 import json
+from functools import partial
 from pathlib import Path
 from unittest import mock
 
@@ -47,7 +48,8 @@ class Recording(Files):
         """Ask for all of a plan; what the journal then holds, (answers, asides), and the InputError that was raised."""
         model, raised = self.model(double), None
         with record.Journal(self.out) as journal:
-            tasks = record.tasks_for(plan, seeds, model.body, api=model.api, **model.identity)
+            body_of = partial(model.request, model.model)
+            tasks = record.tasks_for(plan, seeds, body_of, api=model.api, **model.identity)
             try:
                 record.ask_all(tasks, model, journal, jobs)
             except InputError as error:

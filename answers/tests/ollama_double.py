@@ -205,7 +205,7 @@ class OpenAIDouble(Double):
     def get(self, http):
         models = [{"id": name, "created": len(self.chats), "meta": {"n_params": 5}} for name in self.models]
         said = {"/v1/models": {"data": models},
-                "/props": {"build_info": "b10488-aa", "default_generation_settings": {"n_ctx": 512}},
+                "/props": {"build_info": "b10488-aa"},
                 **({"/api/version": {"version": "0.32.14"}} if self.ollama else {})}
         http.say(200 if http.path in said else 404, said.get(http.path, {"error": {"message": "File Not Found"}}))
 

@@ -172,7 +172,7 @@ class Exchanges(unittest.TestCase):
 
     def test_a_body_without_end_or_a_broken_head_is_a_traceback(self):
         for says, *parts in (
-                ("is over 4194304 bytes", b"HTTP/1.1 200 OK\r\n\r\n", b"x" * 2**20),
+                ("at most 4194304 bytes", b"HTTP/1.1 200 OK\r\n\r\n", b"x" * 2**20),
                 *[("status 302", b"HTTP/1.1 302 Found\r\nLocation: " + place + b"\r\nContent-Length: 3\r\n\r\n", b"abc")
                   for place in (b"http://[::1", b"\xff\xfe://", b"http://a:b:c/")],
                 *[("cannot connect|check the address|no reply", head, b"x")

@@ -12,7 +12,7 @@ import threading
 import answer_check
 from answer_model import MODEL
 from answers import attribution, record
-from answers.recording import answered, read_recording, same_as_recorded, sent_request
+from answers.recording import answered, read_recording, same_as_recorded
 from answers.tests.made import CASES, PLAN, PUBLISHED, REPORT, ROOT, SMALL, Recording
 from answers.tests.ollama_double import stand_in_count
 from base.command import InputError
@@ -159,7 +159,7 @@ class Killed(Recording):
         self.assertIn("own hash", same_as_recorded(recording))
         self.assertEqual(recording["model"], PUBLISHED["model"])
         shapes = [[(strategy, case, [(list(entry), entry["seed"]) for entry in entries])
-                   for strategy, case, entries in answered(side)] for side in (recording, PUBLISHED)]
+                   for strategy, case, entries, _ in answered(side)] for side in (recording, PUBLISHED)]
         self.assertEqual(*shapes)
 
     def test_a_torn_last_line_is_asked_again_and_nothing_before_it(self):
@@ -218,9 +218,8 @@ class WithTheTokenizer(Recording):
                      ["--recording", self.out]):
             self.assertEqual(run(answer_check.main, *argv)[0], 0)
         recording = read_recording(self.out)
-        for strategy, case, entries in answered(PUBLISHED):
-            tokens = sent_request(recording, strategy, case)["input_tokens"]
-            self.assertEqual({tokens}, {entry["prompt_tokens"] for entry in entries}, (strategy, case))
-            self.assertEqual([entry["seed"] for entry in recording["answers"][strategy][case]], [7])
+        for (strategy, case, entries, sent), (*place, known, _) in zip(answered(recording), answered(PUBLISHED)):
+            self.assertEqual(([strategy, case], [entry["seed"] for entry in entries]), (place, [7]))
+            self.assertEqual({sent["input_tokens"]}, {entry["prompt_tokens"] for entry in known}, place)
         by_id = {case["id"]: case for case in CASES}
         self.assertEqual(attribution.check_same_requests(recording, REPORT, by_id), attribution.SAME_REQUESTS)

@@ -41,7 +41,7 @@ def pinned_model(path, manifest=None):
     def ask(messages, tools=(), num_predict=512):
         tokens = counter.full(messages, list(tools) or None)
         window = -(-(tokens + num_predict) // STEP) * STEP
-        body = model.body(messages, tools, num_ctx=window, num_predict=num_predict, seed=seed, options=GREEDY)
+        body = model.request(block, messages, tools, num_ctx=window, num_predict=num_predict, seed=seed, options=GREEDY)
         entry = model.ask_whole(body, seed, tokens, f"{path}: a question of {tokens} tokens")
         kind = incomplete_kind(entry)
         return {"seed": seed, "incomplete": kind} if kind and not (
