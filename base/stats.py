@@ -3,6 +3,8 @@
 import math
 from itertools import accumulate
 
+from base.command import InputError
+
 Z = 1.959963984540054  # the 97.5% point of the standard normal distribution: two-sided 95%
 
 
@@ -34,20 +36,20 @@ def resolution(rate, n, drop=None):
 
     -> {"rate", "n", "standard_error", "low", "high", "smallest_drop", "drop", "needed"}: standard error
     sqrt(p (1 - p) / n); its 95% interval; the smallest drop that leaves that interval; and the conversations at which
-    a drop of `drop` would. ValueError for a rate outside 0 to 1, n below 1 or a drop that is not above 0.
+    a drop of `drop` would. InputError for a rate outside 0 to 1, n below 1 or a drop that is not above 0.
     resolution(0.83, 200, drop=0.015) -> standard_error 0.027, low 0.78, high 0.88, needed 2410
     """
     if not 0 <= rate <= 1:
-        raise ValueError(f"a success rate of {rate} is none; give a share from 0 to 1")
+        raise InputError(f"a success rate of {rate} is none; give a share from 0 to 1")
     if n < 1:
-        raise ValueError(f"{n} conversations show nothing; give at least 1")
+        raise InputError(f"{n} conversations show nothing; give at least 1")
     error = math.sqrt(rate * (1 - rate) / n)
     shows = {"rate": rate, "n": n, "standard_error": error, "low": max(0.0, rate - Z * error),
              "high": min(1.0, rate + Z * error), "smallest_drop": Z * error}
     if drop is None:
         return shows
     if not 0 < drop <= 1:
-        raise ValueError(f"a drop of {drop} is none; give a share above 0, at most 1")
+        raise InputError(f"a drop of {drop} is none; give a share above 0, at most 1")
     return {**shows, "drop": drop, "needed": max(1, math.ceil(rate * (1 - rate) * (Z / drop) ** 2))}
 
 

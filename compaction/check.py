@@ -100,7 +100,10 @@ def main(argv=None):
              for side, what in given.items()]
     if args.record is not None:
         path = record_path(args.record, names)
-    success = task_success(args.task_success, args.task_runs, args.task_drop)
+    rate, runs, drop = args.task_success, args.task_runs, args.task_drop
+    if None in (rate, runs) and (rate, runs, drop) != (None, None, None):
+        raise InputError("--task-success and --task-runs go together, --task-drop with both; give them or none")
+    success = None if rate is None else resolution(rate, runs, drop)
     run = setting(args) | {"gates": read_gates(args.gates) if args.gates else GATES}
     extractive = {"candidate": args.extractive, "incumbent": args.against_extractive}
     sides = {side: recorded.get(side) or measured(what, args, run, extractive[side]) for side, what in given.items()}
@@ -141,32 +144,21 @@ def measured(what, args, run, extractive):
             "contexts": contexts, "items": items}
 
 
-def task_success(rate, runs, drop=None):
-    """`resolution` of the user's own success rate, or None where none was given."""
-    if rate is None and runs is None and drop is None:
-        return None
-    if rate is None or runs is None:
-        raise InputError("--task-success and --task-runs go together, --task-drop with both; give them or none")
-    try:
-        return resolution(rate, runs, drop)
-    except ValueError as error:
-        raise InputError(str(error)) from None
-
-
 def ci_checks(report, require):
     """What a CI system is told: the decision, each gated row, and each item that got worse, or was lost."""
-    if compared := report.get("comparison"):
-        rows = [(row["name"], row["change"]) for row in compared["rows"]]
-        gone = [(item, f"{item['incumbent']} -> {item['candidate']} at compaction {item['compaction']}")
-                for item in compared["changed"] if item["candidate"] in ("absent", "contradicted")]
-    else:
-        rows = [(row["name"], row["state"]) for row in report["candidate"]["rows"] if row["gate"] is not None]
-        gone = [(item, f"lost at compaction {lost_at(item)}") for item in report["candidate"]["items"] if lost_at(item)]
     decided = {0: "passed", 1: "failed", 3: "error"}[status(report, require)]
-    checks = [("decision", decided, table.decision(report)), *((name, STATES[state], state) for name, state in rows),
-              *((item["item"], "failed", f"{item['class']}: {told}") for item, told in gone)]
-    return [{"group": "compaction.check", "name": name, "state": state, "message": message}
-            for name, state, message in checks]
+    told = [("decision", decided, table.decision(report))]
+    if compared := report.get("comparison"):
+        told += [(row["name"], STATES[row["change"]], row["change"]) for row in compared["rows"]]
+        change = "{class}: {incumbent} -> {candidate} at compaction {compaction}"
+        told += [(item["item"], "failed", change.format(**item))
+                 for item in compared["changed"] if item["candidate"] in ("absent", "contradicted")]
+    else:
+        told += [(row["name"], STATES[row["state"]], row["state"])
+                 for row in report["candidate"]["rows"] if row["gate"] is not None]
+        told += [(item["item"], "failed", f"{item['class']}: lost at compaction {lost_at(item)}")
+                 for item in report["candidate"]["items"] if lost_at(item)]
+    return [dict(zip(("group", "name", "state", "message"), ("compaction.check", *check))) for check in told]
 
 
 def status(report, require):

@@ -5,12 +5,10 @@ Does not shrink anything itself (compactors.py) or check what is left (fixtures/
 context  {"conversation_id", "compaction" (from 1), "turn" (the user turn it was made at: items of earlier turns were
          stated before it), "tokens" (None: not known), "inside", "opaque", "failed", "messages"}
 
-Growing
-- a conversation is compacted when its rendered context with the next user message exceeds the available input;
-- the compactor gets what its last compaction left and the messages since, nothing older, the user message last;
-- its budget is the lab's with less available input: `keep_share` of it, so that the conversation can go on growing;
-- what it left is carried as it stands; the user message is put last if it left that out;
-- a context above the model's window is a failed compaction: no request can hold it, and its conversation ends there.
+A conversation is compacted when its rendered context with the next user message exceeds the available input. The
+compactor gets what its last compaction left and the messages since, nothing older, the user message last, and the lab's
+budget with `keep_share` of the available input. What it left is carried as it stands, the user message put last if it
+left that out. Above the model's window it has failed: no request can hold that, and the conversation ends there.
 
 A recorded line is {"conversation_id", "compaction" (number, from 1), "messages"}, and optionally
 turn          the user turn, from 1, that it was made for. Without it that is the turn whose user message the context

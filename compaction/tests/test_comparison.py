@@ -29,7 +29,7 @@ def side(judge, verdict, keys="", **changes):
 class Comparable(unittest.TestCase):
     def test_other_fixtures_budgets_conversations_or_shares_are_compared(self):
         base = side("j", "absent", "a")
-        for same in ({}, {"keep_share": None}):
+        for same in ({}, {"keep_share": None}, {"judge": {"identity": "j", "card": "measured since"}}):
             self.assertIsNone(incomparable(base, base | same))
         for change in ({"fixtures": "x"}, {"budget": "x"}, {"counter": "x"}, {"gates": "x"}, {"keep_share": 0.4},
                        {"items": [base["items"][0] | {"conversation_id": "d"}]}):
@@ -102,7 +102,8 @@ class Deciding(unittest.TestCase):
         fine = made_result(extractive=True)
         failed, partial = fine | {"failed": fine["contexts"][:1]}, fine | {"uncovered": ["b"]}
         for new, old, wanted in ((failed, fine, "blocked"), (fine, failed, "safe"), (fine, fine, "safe"),
-                                 (partial, fine, "not decided"), (fine, partial, "not decided")):
+                                 (partial, fine, "not decided"), (fine, partial, "not decided"),
+                                 (failed | {"uncovered": ["b"]}, fine, "blocked")):
             self.assertEqual(compare(new, old)["decision"], wanted)
 
 
