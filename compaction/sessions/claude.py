@@ -34,10 +34,6 @@ def is_record(value):
         {"sessionId", "session_id", "uuid", "parentUuid", "leafUuid", "snapshot"} & value.keys())
 
 
-def session_id(record):
-    return record.get("sessionId") or record.get("session_id")
-
-
 def identity(record):
     """What stays equal when a line is stored again: its uuid (in a fork, that of the line it copies), or all of it."""
     fork = record.get("forkedFrom")
@@ -68,7 +64,7 @@ class Reader:
     def __init__(self, tally):
         self.tally = tally
         self.boundary = None  # a compact_boundary line whose summary has not come
-        self.queued, self.delivered, self.told = [], [], []  # (time, words) queued; taken by the model; words told
+        self.queued, self.delivered, self.told = [], [], []  # events of queued words; taken by the model; words told
         self.said = set()  # (message id, text or call id) of what the model said; (message id,) of requests told
         self.made = {}  # uuid of a line: its events, for a compaction that keeps them
         self.parents = set()  # lines that a typed line follows: one that is followed twice was gone back to
@@ -81,18 +77,17 @@ class Reader:
                 self.made[record["uuid"]] = [raw for raw in made if raw["kind"] in MESSAGES]
             yield from made
         yield from self.compacted(None)
-        for time, words in self.delivered + [entry for entry in self.queued if entry[1]]:
+        for raw in self.delivered + [raw for raw in self.queued if raw["content"]]:
             self.tally.note("queued words that no line says were sent")
-            yield event("user", time, content=words, origin="queue")
+            yield raw
 
     def read(self, record):
         kind, inside = record.get("type"), bool(record.get("isSidechain"))
         if kind in ("user", "assistant"):
             self.sidechain = inside if self.sidechain is None else self.sidechain
             if kind == "assistant":  # the model took queued words that no line of their own tells
-                for time, words in self.delivered:
-                    self.told.append(words)
-                    yield event("user", time, content=words, origin="queue")
+                self.told += [raw["content"] for raw in self.delivered]
+                yield from self.delivered
                 self.delivered = []
             if not is_summary(record):
                 yield from self.compacted(None)
@@ -164,7 +159,7 @@ class Reader:
 
     def spoken(self, words, time, origin):
         for waiting in (self.queued, self.delivered):
-            waiting[:] = [entry for entry in waiting if entry[1].strip() != words.strip()]
+            waiting[:] = [raw for raw in waiting if raw["content"].strip() != words.strip()]
         if words in self.told:
             self.told.remove(words)
             self.tally.left_out("queued words told twice")
@@ -227,20 +222,21 @@ class Reader:
         """
         operation, content = record.get("operation"), record.get("content")
         words = own_words(content) if isinstance(content, str) else ""
+        words = words if words.strip() else ""
         if operation == "enqueue":
-            self.queued.append((time, words if words.strip() else ""))
-            if words.strip():
-                self.tally.told += 1  # it becomes an event with a later line
-                return
+            self.queued.append(event("user", time, content=words, origin="queue"))
         elif operation in ("dequeue", "remove") and self.queued:
-            named = [entry for entry in self.queued if isinstance(content, str) and entry[1] == words] or self.queued
-            self.delivered += [named[0]] if named[0][1] else []
+            named = [raw for raw in self.queued if isinstance(content, str) and raw["content"] == words] or self.queued
+            self.delivered += [named[0]] if named[0]["content"] else []
             self.queued.remove(named[0])
         elif operation in ("popAll", "clear"):
-            for _ in filter(None, (words for _, words in self.queued)):
+            for _ in [raw for raw in self.queued if raw["content"]]:
                 self.tally.left_out("queued words that the user took back")
             self.queued = []
-        self.tally.left_out(f"queue operation: {operation}")
+        if operation == "enqueue" and words:
+            self.tally.told += 1  # it becomes an event with a later line
+        else:
+            self.tally.left_out(f"queue operation: {operation}")
 
     def attachment(self, record, time):
         attached = record.get("attachment") or {}

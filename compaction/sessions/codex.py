@@ -28,7 +28,7 @@ def is_record(value):
 
 
 def session_id(record):
-    return record["payload"].get("id") if record.get("type") == "session_meta" else None
+    return record["payload"].get("id") if record.get("type") == "session_meta" and is_record(record) else None
 
 
 def identity(record):
@@ -51,8 +51,9 @@ def events(records, tally):
 class Reader:
     def __init__(self, tally):
         self.tally = tally
-        self.own_id = self.parent = None  # of this session, and of the one whose history it begins with
-        self.by_agent = self.in_copy = False  # whether an agent gives the orders; whether that history has not ended
+        self.own_id = None
+        self.by_agent = False  # whether an agent gives the orders of this session
+        self.in_copy = self.parent_read = False  # whether a fork's copied history has not ended; its parent was read
         self.typed_seen = False  # an event_msg user_message was seen: then only those are turns
         self.waiting = []  # (time, words, line) of user-role items that no user_message has confirmed yet
         self.compacted_before = False
@@ -76,16 +77,16 @@ class Reader:
             source = payload["source"] if isinstance(payload.get("source"), dict) else {}
             agent = source["subagent"] if isinstance(source.get("subagent"), dict) else {}
             self.own_id, self.by_agent = payload.get("id"), "subagent" in source
-            self.parent = payload.get("forked_from_id") or (agent.get("thread_spawn") or {}).get("parent_thread_id")
-            self.in_copy = self.parent is not None
+            parent = payload.get("forked_from_id") or (agent.get("thread_spawn") or {}).get("parent_thread_id")
+            self.in_copy, self.parent_read = parent is not None, str(parent).lower() in self.tally.known_sessions
             if self.in_copy:
-                known = str(self.parent).lower() in self.tally.known_sessions
-                self.tally.note(f"fork of {self.parent}, which {'was read too' if known else 'is not in this import'}")
+                read = "was read too" if self.parent_read else "is not in this import"
+                self.tally.note(f"fork of {parent}, which {read}")
         if kind == "session_meta" and payload.get("history_base"):
             self.tally.note("continues another file of its thread: turns count from 1 here again")
         if kind in ("event_msg", "turn_context") and str(payload.get("turn_id") or "") >= str(self.own_id):
             self.in_copy = False  # both are ids that begin with their time (UUID version 7)
-        self.tally.copied = self.in_copy and str(self.parent).lower() in self.tally.known_sessions
+        self.tally.copied = self.in_copy and self.parent_read
 
     def flush(self):
         """The waiting user-role items: turns only in files that have no user_message lines at all."""
@@ -130,26 +131,19 @@ class Reader:
         else:
             self.tally.unread(f"response item of unknown type {kind!r}")
 
-    def typed(self, payload, time):
-        """The event of a user_message, which confirms the user-role item with the same words."""
-        if not isinstance(payload.get("message"), str):
-            self.tally.unread("user_message without text")
-            return
-        for _ in [*(payload.get("images") or []), *(payload.get("local_images") or [])]:
-            self.tally.left_out("image from the user")
-        words = said_by_person(payload["message"], self.tally)
-        if not words:
-            return
-        self.typed_seen = True
-        for entry in [entry for entry in self.waiting if entry[1].strip() == words.strip()][-1:]:
-            self.waiting.remove(entry)
-        yield from self.flush()
-        yield self.user(words, time)
-
     def message(self, payload, time):
-        kind = payload.get("type")
-        if kind == "user_message":
-            yield from self.typed(payload, time)
+        kind, text = payload.get("type"), payload.get("message")
+        if kind == "user_message" and not isinstance(text, str):
+            self.tally.unread("user_message without text")
+        elif kind == "user_message":
+            for _ in [*(payload.get("images") or []), *(payload.get("local_images") or [])]:
+                self.tally.left_out("image from the user")
+            if words := said_by_person(text, self.tally):  # they confirm the user-role item with the same words
+                self.typed_seen = True
+                for entry in [entry for entry in self.waiting if entry[1].strip() == words.strip()][-1:]:
+                    self.waiting.remove(entry)
+                yield from self.flush()
+                yield self.user(words, time)
         elif kind == "context_compacted":
             if not self.compacted_before:
                 yield compaction(None, time)

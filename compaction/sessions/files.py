@@ -16,7 +16,7 @@ from base.command import DEEPEST, InputError, depth
 from compaction.sessions import chat, claude, codex, gemini
 from compaction.sessions.log import Tally
 
-# Tools that write JSON lines: modules with is_record(value), session_id(record), identity(record), events(records,
+# Tools that write JSON lines: modules with is_record(value), identity(record), events(records,
 # tally). Gemini CLI and OpenAI messages are documents, or lines that make one.
 LINES = {"Claude Code": claude, "Codex": codex}
 SUFFIXES = (".jsonl", ".json", ".ndjson")
@@ -60,24 +60,21 @@ def foreign(value):
 
 def inputs(paths):
     """(every file named and every session file below every folder named, each once, {ending: other files there})."""
-    files, others = [], Counter()
+    files, others = {}, Counter()
     for path in map(Path, paths):
-        if path.is_dir():
-            for inside in sorted(filter(Path.is_file, path.rglob("*"))):
-                ending = (inside.with_suffix("") if inside.suffix in PACKED else inside).suffix
-                if ending in SUFFIXES or head_of(inside)[1]:
-                    files.append(inside)
-                else:
-                    others[inside.suffix or "no ending"] += 1
-        elif path.is_file():
-            files.append(path)
-        else:
+        if not (path.is_dir() or path.is_file()):
             raise InputError(f"{path}: no such file or folder; name a session file or a folder of them")
+        for file in sorted(filter(Path.is_file, path.rglob("*"))) if path.is_dir() else [path]:
+            ending = (file.with_suffix("") if file.suffix in PACKED else file).suffix
+            if file == path or ending in SUFFIXES or head_of(file)[1]:
+                files[file.resolve()] = file
+            else:
+                others[file.suffix or "no ending"] += 1
     if not files:
         there = ", ".join(f"{count} of {ending}" for ending, count in sorted(others.items()))
         raise InputError(f"{', '.join(map(str, paths))}: no session file there ({' '.join(SUFFIXES)}"
                          f"{there and '; there are ' + there}); name another place")
-    return list({path.resolve(): path for path in files}.values()), others
+    return list(files.values()), others
 
 
 def head_of(path):
@@ -113,21 +110,19 @@ def look(path):
         return seen
     ahead = [value for _, value in islice(read_lines(path, Tally()), LOOKED_AT)]
     heads = [value for value in ahead if isinstance(value, dict)]
+    fitting = {name: list(filter(tool.is_record, heads)) for name, tool in LINES.items()}
+    name = max(LINES, key=lambda name: len(fitting[name]))
+    records = fitting[name]
     lines = len(ahead) > 1 and not head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")  # a list may have one a line
-    name, fitting = max(((name, [*filter(tool.is_record, heads)]) for name, tool in LINES.items()),
-                        key=lambda entry: len(entry[1]))
-    value = ahead if fitting or lines else read_document(path)
-    like, ids = foreign(value), ()
-    if fitting:
-        ids = map(LINES[name].session_id, fitting)
-    elif lines and any("projectHash" in record or record.get("type") == "gemini" for record in heads):
-        name, ids = "Gemini CLI", (record.get("sessionId") for record in heads)
-    elif not lines and gemini.is_document(value):
-        name = "Gemini CLI"
-    else:
-        name = "OpenAI messages" if like is None and chat.conversations(value) else None
+    value = ahead if records or lines else read_document(path)
+    like = foreign(value)
+    if not records:
+        of_gemini = gemini.is_document(value, lines)
+        name = "Gemini CLI" if of_gemini else "OpenAI messages" if like is None and chat.conversations(value) else None
+        records = heads if of_gemini and lines else []
+    ids = (record.get("sessionId") or record.get("session_id") or codex.session_id(record) for record in records)
     return {**seen, "format": name, "like": like, "session": next((id_ for id_ in ids if isinstance(id_, str)), None),
-            "lines": bool(fitting) or lines}
+            "lines": lines}
 
 
 def read_document(path):

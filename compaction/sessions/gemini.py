@@ -14,11 +14,13 @@ FILES = re.compile(r"\s*--- Content from referenced files ---.*?(?:--- End of co
 SNAPSHOT = re.compile(r"\s*<(?:state_snapshot|compressed_chat_history)>")  # how a summary begins
 
 
-def is_document(value):
-    """Whether a JSON value is a session of this tool."""
+def is_document(value, lines):
+    """Whether a JSON value is a session of this tool; `lines`: the value is a list of its first lines."""
+    if lines:
+        return any(isinstance(record, dict) and ("projectHash" in record or record.get("type") == "gemini")
+                   for record in value)
     messages = value.get("messages") if isinstance(value, dict) else None
-    return isinstance(messages, list) and (
-        "projectHash" in value or any(isinstance(m, dict) and m.get("type") == "gemini" for m in messages))
+    return isinstance(messages, list) and ("projectHash" in value or is_document(messages, True))
 
 
 def events(value, tally):

@@ -114,10 +114,9 @@ def number(conversation_id, raw_events, tally):
         if kind in ("assistant", "tool_call", "compaction"):
             yield from waiting
             waiting = []
-        if kind == "compaction" or waiting:
-            waiting.append(event)
-        else:
-            yield event
+        waiting.append(event)
+        if waiting[0]["kind"] != "compaction":
+            yield waiting.pop()
     yield from waiting
     for place in open_calls.values():
         tally.note("call without a result", place)
@@ -152,10 +151,7 @@ def compaction(summary, time=None, kept=(), opaque=False):
 
 def log_line(value):
     """One JSON line as UTF-8. Half a surrogate pair, which UTF-8 cannot hold, stays as the escape it was read from."""
-    try:
-        return (json.dumps(value, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8")
-    except UnicodeEncodeError:
-        return (json.dumps(value, ensure_ascii=True, allow_nan=False) + "\n").encode("ascii")
+    return (json.dumps(value, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8", "backslashreplace")
 
 
 def read_log(path, watched=iter):
