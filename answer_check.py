@@ -10,7 +10,7 @@ the grader is the published rule and the default. Version 2 (answers/claims.py) 
 as a person would. Neither is a judge of a whole answer: both look for the patterns of answer-keys.json.
 
 verdict  {"grade": "pass", "fail" or "incomplete"}, and "why": "said_missing", "missing", "stale_as_current" or the
-         kind of incompleteness (answers/reply.py)
+         kind of incompleteness (answers/recording.py)
 """
 
 import base  # noqa: F401, I001 (first, for Ctrl-C during the other imports)
@@ -23,8 +23,8 @@ from functools import partial
 from pathlib import Path
 
 from answers import claims
-from answers.recording import check_covered, is_recording, read_keys, read_recording, same_as_recorded
-from answers.reply import incomplete_kind
+from answers.recording import (check_covered, incomplete_kind, is_recording, read_keys, read_recording,
+                               same_as_recorded)
 from base.command import InputError, check_replaceable, dump, file_hash, make_parser, replace_file, run_command
 from base.result_files import read_result
 from base.shown import figures, written_out

@@ -19,8 +19,7 @@ import sys
 
 from answers.builds import bare_digest, builds, check_shown, find_build, full_name, ollama_version, pinned_block
 from answers.exchange import ServerError, base_url
-from answers.reply import read_stream
-from answers.server import Server, sampler_options
+from answers.server import Server, read_stream, sampler_options
 from base.command import InputError, dump, make_parser, read_json, run_command
 from base.shapes import misfit
 

@@ -1,15 +1,14 @@
 """Attribute each answer to its request: was the fact sent, and was it answered?
 
 A required fact is used, sent_not_answered (the model's loss), not_sent_nor_answered (the selection's loss) or
-answered_without (known or guessed); for stale facts answered means given as current. Only the report of the very
-requests that were answered can tell, and another is refused. The nth must pattern belongs to the nth fact.
+answered_without (known or guessed); for stale facts answered means given as current. The report has to be that of the
+very requests that were answered. The nth must pattern belongs to the nth fact.
 """
 
 from collections import Counter
 
 import strategies
-from answers.recording import answered, json_hash, same_as_recorded
-from answers.reply import incomplete_kind
+from answers.recording import answered, incomplete_kind, json_hash, same_as_recorded
 from base.command import InputError, NotComparable, file_hash
 from base.result_files import graded
 from base.shown import figures, one_line
@@ -19,8 +18,7 @@ OUTCOMES = {  # (sent, answered) -> what the answer is for a fact, by kind of fa
     "required": {(True, True): "used", (True, False): "sent_not_answered", (False, False): "not_sent_nor_answered",
                  (False, True): "answered_without", None: "incomplete"},
     "stale": {(True, True): "given_as_current", (True, False): "sent_not_given", (False, False): "neither",
-              (False, True): "given_without", None: "incomplete"},
-}
+              (False, True): "given_without", None: "incomplete"}}
 HASHES = ("case_set_sha256", "strategies_sha256", "tokenizer_manifest_sha256")
 SAME_REQUESTS = "the hash of every request, made again from the report"
 SAME_HASHES = "the hashes of case set, strategies and tokenizer manifest, and the prompt tokens of every request"

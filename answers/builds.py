@@ -29,8 +29,7 @@ def ollama_version(url):
     """The version that a server gives, or ServerError for one whose counts or engine are not to be trusted."""
     version = get_json(f"{url}/api/version", VERSION)["version"]
     if tuple(map(int, re.findall(r"\d+", version)[:3])) <= OLDEST_REFUSED:
-        raise ServerError(
-            f"{url}: Ollama {version} is refused: its counts or its engine are wrong; install a newer one")
+        raise ServerError(f"{url}: Ollama {version} is refused: its counts or engine are wrong; install a newer one")
     return version
 
 
@@ -72,9 +71,8 @@ def check_shown(url, tag, renderer=None):
                          f"renders prompts with {said.get('RENDERER', 'a template')} and not {renderer}")):
         if bad:
             raise ServerError(f"{url}: {tag} {reason}: another prompt than was counted; pull the published build")
-    weights = re.search(r"sha256-[0-9a-f]{64}|$", modelfile)[0] or None
     return {"parameters": parameters, "capabilities": capabilities, "renderer": said.get("RENDERER"),
-            "parser": said.get("PARSER"), "weights": weights}, shown
+            "parser": said.get("PARSER"), "weights": re.search(r"sha256-[0-9a-f]{64}|$", modelfile)[0] or None}, shown
 
 
 def pinned_block(url, tag):

@@ -2,10 +2,9 @@
 
 Version 1 asks whether a pattern occurs: wrong where an answer denies what it names ("three, not five" for five),
 corrects itself ("was three, now five") or writes a value in another form ("two hundred", "1,200", "**14**"). Version 2
-brings answer and key to one form and asks whether some occurrence is claimed. Its rules are those of
-answers/tests/grade-cases.json and no more: English, one sentence and the next; a hedge ("probably three") still claims,
-a question does not, nor a number that is part of another claim ("12-14", "less than 14"). Irony, tables and reference
-over several sentences are not read. Every pattern is linear, each look is at NEAR characters.
+brings answer and key to one form and asks whether some occurrence is claimed. It promises tests/grade-cases.json and no
+more: English, one sentence and the next; a hedge ("probably three") still claims, a question does not, nor part of
+another number ("12-14", "less than 14"). Every pattern is linear, each look is at NEAR characters.
 """
 
 import functools
@@ -20,7 +19,6 @@ SMALL = rf"(?:(?:{'|'.join(TENS)})(?:[- ](?:{'|'.join(ONES[1:])}))?|{'|'.join(TE
 HUNDREDS = rf"(?:(?:{SMALL}|a)[- ]hundred(?: (?:and )?{SMALL})?|{SMALL})"
 NUMBER_WORDS = any_case(rf"\b(?:(?:{HUNDREDS}|a)[- ]thousand(?: (?:and )?{HUNDREDS})?|{HUNDREDS})\b")
 ONE_AS_PRONOUN = any_case(r"\b(?:no|this|that|which|each|any|every|the|another|some) $")
-
 QUOTES = str.maketrans("‘’ʼ“”„«»‐‑‒–−", '\'\'\'"""""-----')
 UNSEEN = re.compile("[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")  # without any width
 MARKED = re.compile(r"[_`]|\\\*")  # a key that holds what could be a mark of Markdown

@@ -1,7 +1,7 @@
 """Compare two recordings answer by answer: paired by case, strategy and seed, never by means alone.
 
-Lists each discordant pair (one passed, the other failed), tests the difference over cases, and shows how often the
-seeds of one recording agree among themselves: a difference within that is noise. Incomplete pairs are counted apart.
+A pair is discordant where one passed and the other failed; incomplete pairs are counted apart. How often the seeds of
+one recording agree among themselves is shown beside: a difference within that is noise.
 
 sign-flip test  under "no difference" the sign of each case's difference is a coin toss; p is the share of all sign
                 patterns whose sum is at least as far from zero as the one seen (two-sided, R. A. Fisher 1935)

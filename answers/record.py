@@ -6,8 +6,8 @@ same bytes as one that was not. A prompt that the server counts otherwise than w
 planned  {"strategy", "case", "messages", "input_tokens", "sizes": {"num_ctx", "num_predict"}}; counts in tokens
 task     the same with "seed", "body" (the exact request), "key" (of the journal) and "place" (STRATEGY/CASE seed N)
 journal  a line for each answer, on the disk before the next request: {"kind": "answer", KEY's fields, "entry"}; and
-         {"kind": "aside", KEY's fields, "why", "raw" (text) or "entry"} for what came and is no answer. "request" is the
-         SHA-256 of the exact request, the server's version and build among it: an answer belongs to no other
+         {"kind": "aside", KEY's fields, "why", "raw" (text) or "entry"} for what came and is no answer. "request" is
+         the SHA-256 of the exact request, the server's version and build among it: an answer belongs to no other
 """
 
 import os
@@ -20,8 +20,7 @@ from pathlib import Path
 
 from answers.builds import CHECKED_VERSIONS
 from answers.exchange import ServerError, patient
-from answers.recording import entry_misfit, json_hash
-from answers.reply import incomplete_kind
+from answers.recording import entry_misfit, incomplete_kind, json_hash
 from answers.server import sampler_options
 from base.command import InputError, progress, told
 from base.lines import LineFile, read_lines
@@ -73,8 +72,7 @@ def line_misfit(line, answers):
 def plan_requests(cases, strategies, count):
     """What each strategy asks for each held-out case; InputError where a request leaves no room for its answer."""
     full = getattr(count, "full", count)  # the whole rendering: the number that the server's is held against
-    plan = []
-    held_out = [case for case in cases if case["split"] == "held_out"]
+    plan, held_out = [], [case for case in cases if case["split"] == "held_out"]
     for (name, strategy), case in product(strategies.items(), held_out):
         selected, budget = strategy(case, count), case["budget"]
         tokens, room = full(selected["messages"]), budget["context_limit"] - budget["max_new_tokens"]
@@ -92,10 +90,9 @@ def tasks_for(plan, seeds, body_of, **server):
     """The tasks of a plan; `server` is its API and identity: a key holds all that an answer depends on."""
     tasks = []
     for planned, seed in product(plan, seeds):
-        strategy, case = planned["strategy"], planned["case"]
         body = body_of(planned["messages"], **planned["sizes"], seed=seed)
-        tasks.append({**planned, "seed": seed, "body": body, "place": f"{strategy}/{case} seed {seed}",
-                      "key": (strategy, case, seed, json_hash({**server, "body": body}))})
+        key = (planned["strategy"], planned["case"], seed, json_hash({**server, "body": body}))
+        tasks.append({**planned, "seed": seed, "body": body, "key": key, "place": "{}/{} seed {}".format(*key)})
     return tasks
 
 
@@ -199,12 +196,11 @@ def tell(tasks, journal):
     """What a run did, for a person and for a script: printed on standard error, returned as counts."""
     keys = {task["key"] for task in tasks}
     kinds = [incomplete_kind(journal.answers[key]) for key in keys & journal.answers.keys()]
-    aside = [line["why"] for line in journal.asides if tuple(line[name] for name in KEY) in keys]
+    named = {"incomplete": filter(None, kinds),
+             "set_aside": [line["why"] for line in journal.asides if tuple(line[name] for name in KEY) in keys]}
+    counts = {title: dict(sorted(Counter(names).items())) for title, names in named.items()}
     more = "" if len(kinds) == len(tasks) else "; run record again for the rest"
     print(f"{len(kinds)} of {len(tasks)} answers are in {journal.path}{more}", file=sys.stderr)
-    counts = {title: dict(sorted(Counter(names).items()))
-              for title, names in (("incomplete", filter(None, kinds)), ("set_aside", aside))}
-    for title, counted in counts.items():
-        for name, number in counted.items():
-            print(f"{title.replace('_', ' ')}, not graded: {one_line(name)} {number}", file=sys.stderr)
+    for title, name in [(title, name) for title, counted in counts.items() for name in counted]:
+        print(f"{title.replace('_', ' ')}, not graded: {one_line(name)} {counts[title][name]}", file=sys.stderr)
     return {"answers": len(kinds), **counts}

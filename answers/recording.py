@@ -13,7 +13,6 @@ keys       {case id: {"must": [compiled pattern], "stale": [compiled pattern]}};
 import json
 import re
 
-from answers.reply import MAX_GRADED_CHARS
 from base.command import InputError, read_json, sha256
 from base.shapes import Each, Only, is_said, misfit
 
@@ -23,6 +22,14 @@ INCOMPLETE = {"seed": int, "incomplete": is_said}
 REQUEST = {"input_tokens?": int, "messages_sha256?": str, "entries_sha256?": [str]}
 RECORDING = {"model": dict, "answers": Each(Each([object], least=1), least=1),
              "recorded?": {"requests?": Each(Each(REQUEST)), "answers_sha256?": str}}
+MAX_GRADED_CHARS = 8000
+BLANKS = r"\s{0,9}"
+THINKING = re.compile(  # marks of the models that people run: <think>, </thought>, <|channel>, <seed:think>, [THINK]
+    rf"[<◁]{BLANKS}[/|]{{0,2}}{BLANKS}(?:seed{BLANKS}:{BLANKS}|(?:start|end|begin)[_ ](?:of[_ ])?|inner[_ ])?"
+    rf"(?:channel|think(?:ing)?|thoughts?|reasoning|reflection|scratchpad)(?:[_ ](?:start|end|begin|process))?"
+    rf"(?:\s[^<>]{{0,80}})?"
+    rf"{BLANKS}[/|]{{0,2}}{BLANKS}[>▷]|\[{BLANKS}/?{BLANKS}(?:think(?:ing)?|thoughts?|reasoning){BLANKS}\]",
+    re.IGNORECASE)
 WAYS_LIMIT = 4 * MAX_GRADED_CHARS  # one unbounded quantifier beside a small one, or a few small ones
 KEYS = {"cases": Each(Only({"must": lambda patterns: patterns and misfit(patterns, [str]) is None, "stale": [str]}),
                       least=1)}
@@ -36,6 +43,19 @@ PART = re.compile(  # of a pattern: an escape, a set, the start or end of a grou
 def entry_misfit(entry, place):
     """Where an entry has not the shape of one, as text; None where it has."""
     return misfit(entry, INCOMPLETE if isinstance(entry, dict) and "incomplete" in entry else WHOLE, place)
+
+
+def incomplete_kind(entry):
+    """Why an entry is no whole answer, or None: a name that the report counts it under."""
+    if "incomplete" in entry:
+        return entry["incomplete"]
+    if entry.get("thinking") or THINKING.search(entry["answer"]):
+        return "thinking"
+    if not entry["answer"].strip():
+        return "empty_text"
+    if entry["done_reason"] != "stop":
+        return "cut_by_length" if entry["done_reason"] == "length" else "unknown_end"
+    return "too_long" if len(entry["answer"]) > MAX_GRADED_CHARS else None
 
 
 def read_recording(path):
@@ -122,10 +142,7 @@ def compile_pattern(pattern, where):
 
 
 def ways_to_match(pattern):
-    """An upper bound on the ways a valid pattern can match from one place: ways_to_match("a{1,9}(?:b|c)") -> 18.
-
-    ValueError for what has no bound here.
-    """
+    """An upper bound on the ways a valid pattern can match from one place, or ValueError: "a{1,9}(?:b|c)" -> 18."""
     groups, inner = [[1, 0]], 1  # of each open group: ways of its parts, alternatives before the last; of the last part
     for part in PART.finditer(f"{pattern})"):  # the whole as a group
         kind, last, inner = part.lastgroup, inner, 1

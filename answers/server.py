@@ -1,16 +1,18 @@
-"""A model behind a server, whatever its interface: what is asked, that the server stays the same, what broke.
+"""A model behind a server, whatever its interface: what is asked, what came of it, that the server stays the same.
 
-`Server` is the one door for every question to a model; `OpenAIModel` is that of llama.cpp's server and vLLM.
+`Server` is the one door for every question to a model; `OpenAIModel` is that of llama.cpp's server and vLLM. A reply
+with status 200 need not be an answer: it can stop early, hold an error, end for another reason or count what cannot be.
 """
 
+import contextlib
 import json
 import time
 from copy import deepcopy
 
 from answers.exchange import BrokenReply, ServerError, Unavailable, base_url, fetch, get_json, look, patient
-from answers.reply import read_completion
-from base.command import InputError
-from base.shapes import NUMBER, Only, misfit
+from base.command import InputError, as_text, parse_json
+from base.lines import is_torn
+from base.shapes import NONE, NUMBER, Only, misfit
 
 NEUTRAL = {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0, "repeat_penalty": 1.0, "presence_penalty": 0.0,
            "frequency_penalty": 0.0}  # what changes no probability; an option left out would be the server's to decide
@@ -22,15 +24,72 @@ BROKEN_WAIT_S = 2
 FIRST_S, IDLE_S, TOTAL_S = 600, 120, 1200  # the first part waits for a load of the model
 UNVERIFIED = ("weights", "context length of the request", "chat template but for its token count",
               "sampler options taken")
-KEPT = ("publisher_model", "license", "options", "think", "trials", "seeds")  # of a model block
+KEPT = ("publisher_model", "license", "options", "think", "trials", "seeds")  # of a block: no Ollama's build
 MODELS = {"data": [{"id": str}]}
+ENDS = {"stop": "stop", "tool_calls": "stop", "length": "length"}  # of OpenAI's interface
+MESSAGE = {**dict.fromkeys(("content?", "thinking?", "reasoning_content?", "reasoning?"), (str, NONE)),
+           "tool_calls?": ([dict], NONE)}
+PARTS = [{"message?": MESSAGE}]
+COMPLETION = {"choices": [{"message": MESSAGE, "finish_reason?": (str, NONE)}], "usage?": (dict, NONE)}
+
+
+def read_stream(data, body):
+    """The answer in Ollama's reply to a request, one object a line, or BrokenReply naming what is wrong with it."""
+    whole, end, tail = data.rpartition(b"\n")
+    lines = (whole if is_torn(tail) else data).split(b"\n")  # a last line that was cut is left out; its absence tells
+    parts = [json_in(line) for line in lines if line.strip()]
+    if misfit(parts, PARTS) or any(part.get("done") is True for part in parts[:-1]):  # more behind the last line
+        raise BrokenReply("unreadable_reply")
+    if any("error" in part for part in parts):
+        raise BrokenReply("error_body")
+    if not parts or parts[-1].get("done") is not True:
+        raise BrokenReply("stopped_stream")
+    last, messages = parts[-1], [part.get("message", {}) for part in parts]
+    message = {name: "".join(message.get(name) or "" for message in messages) for name in ("content", "thinking")}
+    message["tool_calls"] = [call for message in messages for call in message.get("tool_calls") or []]
+    counts, asked = (last.get("prompt_eval_count"), last.get("eval_count")), body["options"]
+    return whole_answer(message, last.get("done_reason"), counts, asked["seed"], asked["num_predict"])
+
+
+def read_completion(data, body):
+    """The answer in the reply of OpenAI's interface to a request, or BrokenReply naming what is wrong with it."""
+    value = json_in(data)
+    if misfit(value, {"error": object}) is None:
+        raise BrokenReply("error_body")
+    if misfit(value, COMPLETION) or not value["choices"]:
+        raise BrokenReply("unreadable_reply")
+    choice, usage = value["choices"][0], value.get("usage") or {}
+    counts = usage.get("prompt_tokens"), usage.get("completion_tokens")
+    return whole_answer(choice["message"], ENDS.get(choice.get("finish_reason")), counts, body["seed"],
+                        body["max_tokens"])
+
+
+def json_in(data):
+    """The JSON value that some bytes are, None where they are none."""
+    with contextlib.suppress(InputError):
+        return parse_json(as_text(data, "reply"), "reply")
+
+
+def whole_answer(message, reason, counts, seed, num_predict):
+    """The answer, or BrokenReply where its end or counts cannot be. Ids of calls are drawn at random, so left out."""
+    prompt, answer = counts
+    if reason not in ("stop", "length"):
+        raise BrokenReply("unknown_end")
+    possible = type(prompt) is int and type(answer) is int and prompt >= 1 and 0 <= answer <= num_predict
+    if not possible or reason == "length" and answer != num_predict:  # absent is unknown, and never 0; less than the
+        raise BrokenReply("bad_counts")  # allowance: the server's own context was full before
+    calls = [{name: value for name, value in call.items() if name not in ("id", "type")}
+             for call in message.get("tool_calls") or []]
+    thoughts = [message[name] for name in ("thinking", "reasoning_content", "reasoning") if message.get(name)]
+    return {"seed": seed, "answer": message.get("content") or "", "tool_calls": calls, "done_reason": reason,
+            "prompt_tokens": prompt, "answer_tokens": answer, **({"thinking": thoughts[0]} if thoughts else {})}
 
 
 class Server:
     """A verified server; a kind of server adds api, path, reader (of a reply), address, identify and request.
 
-    `identity` is what the server said of itself: {"version", "digest"}; `facts` what else is worth recording; `block`
-    the model block for a recording; `unverified` what nobody can check; `times` the seconds of `exchange`.
+    `identity`: {"version", "digest"} as the server says them; `facts`: what else is worth recording; `block`: the model
+    block for a recording; `unverified`: what nobody can check; `times`: seconds as in `exchange`.
     """
 
     unverified = ()
@@ -132,8 +191,7 @@ class OpenAIModel(Server):
     def __init__(self, model, host=None, **options):
         super().__init__(model, host, **options)
         self.unverified = UNVERIFIED if self.identity["version"] else (*UNVERIFIED, "version")
-        named = {"served_model": served_name(model)}  # what was pinned on an Ollama says nothing of the build here
-        self.block = named | {name: value for name, value in model.items() if name in KEPT}
+        self.block = {"served_model": served_name(model), **{name: model[name] for name in KEPT if name in model}}
 
     def identify(self):
         """{"version", "digest": None, "meta"}: what the server says of its build and of the model, which is little."""

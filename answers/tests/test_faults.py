@@ -10,10 +10,10 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from answers import exchange, reply
+from answers import exchange
 from answers.exchange import BrokenReply, ServerError, Unavailable
-from answers.recording import read_recording
-from answers.reply import read_completion, read_stream
+from answers.recording import incomplete_kind, read_recording
+from answers.server import read_completion, read_stream
 from answers.tests.made import SMALL, Recording
 from answers.tests.ollama_double import stand_in_count
 
@@ -49,7 +49,7 @@ class KeptAside(Recording):
             with self.subTest(fault):
                 double, entries, asides = self.ask_apart(fault, fault, seeds=[1])
                 self.assertEqual((asides, len(double.chats)), ([], 1))
-                self.assertEqual((reply.incomplete_kind(entries[1]), "incomplete" in entries[1]), (kind, False))
+                self.assertEqual((incomplete_kind(entries[1]), "incomplete" in entries[1]), (kind, False))
                 calls = [{"function": {"name": "look_up", "arguments": {"q": 1}}}] if fault == "tool_call" else []
                 self.assertEqual(entries[1]["tool_calls"], calls)
 

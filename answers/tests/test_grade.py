@@ -7,8 +7,7 @@ from pathlib import Path
 
 import answer_check
 from answers import claims
-from answers.recording import compile_pattern
-from answers.reply import MAX_GRADED_CHARS
+from answers.recording import MAX_GRADED_CHARS, compile_pattern
 from answers.tests.made import INPUTS, entry
 from base.command import InputError
 

@@ -16,7 +16,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from answers.reply import THINKING
+from answers.recording import THINKING
 from base.command import InputError, read_json, sha256
 from base.lines import append_line
 from base.own_code import call_own, code_hash, load_function

@@ -7,8 +7,7 @@ length, holds thinking or nothing is {"seed", "incomplete": kind}, and never an 
 
 from pathlib import Path
 
-from answers.recording import INCOMPLETE, WHOLE
-from answers.reply import incomplete_kind
+from answers.recording import INCOMPLETE, WHOLE, incomplete_kind
 from base.command import InputError, dump, sha256
 from base.lines import append_line, read_lines
 from base.shapes import misfit
