@@ -12,6 +12,7 @@ from contextlib import redirect_stdout
 from pathlib import Path
 
 from base.command import InputError, sha256
+from base.shown import one_line
 
 LONGEST = 200  # characters of an error that is told on one line
 
@@ -57,10 +58,9 @@ def from_file(path):
 def described(error):
     """An exception as one short line that JSON and a terminal can hold, even one that cannot say what it is."""
     try:
-        text = " ".join(str(error).split())[:LONGEST]
+        return f"{type(error).__name__}: {one_line(' '.join(str(error).split()), LONGEST)}"
     except Exception:
-        text = "no message"
-    return f"{type(error).__name__}: {text}".encode("utf-8", "backslashreplace").decode("utf-8")
+        return f"{type(error).__name__}: no message"
 
 
 def call_own(function, place, *arguments):

@@ -4,7 +4,8 @@ shape   a type (a bool is no int), a tuple of shapes of which one has to fit,
         [shape] for a list of such values, {"field": shape, "field?": shape} for an object with such fields and any
         others, Only({...}) for one without others, Each(shape) for an object with any names, a function value -> bool
         for anything else; no text in it may hold half of a surrogate pair
-What the fields of a result mean, the commands say that write it.
+What the fields of a result mean, the commands say that write it. What of a result is computed again from the rest
+(summaries, rows, comparisons) needs no shape: it has to be equal.
 """
 
 
@@ -100,9 +101,6 @@ GRADED = {**of_type(str, "case kind"), **of_type(int, "notes input_tokens requir
           "split": lambda split: split in ("dev", "held_out"), "within_budget": bool, "missing": [FACT],
           "required_total": lambda total: type(total) is int and total > 0, "stale_included": [FACT]}
 UNGRADED = {**of_type(str, "case kind error"), "split": GRADED["split"]}
-FIGURES = {**of_type(int, "cases facts_found facts_total complete_cases cases_with_stale_facts over_budget errors?"),
-           "fact_recall": NUMBER, "mean_input_tokens": NUMBER}
-NO_FIGURES = {"cases": lambda cases: cases == 0, "errors": int}
 
 
 def is_row(row):
@@ -112,7 +110,7 @@ def is_row(row):
     return misfit(row, GRADED) is None and 0 <= row["required_found"] == row["required_total"] - len(row["missing"])
 
 
-LEVEL = {"summary": Each(Each((FIGURES, NO_FIGURES))),
+LEVEL = {"summary": dict,
          "cases": Each(lambda rows: isinstance(rows, list) and rows != [] and all(map(is_row, rows)), least=1)}
 EVALUATION = {**of_type(str, "case_set case_set_sha256 tokenizer_manifest_sha256 grader"), "counter": Each(object)}
 BY_BUDGET = dict(least=1, name=lambda key: key.isascii() and key.isdecimal() and int(key) > 0)
@@ -138,22 +136,14 @@ VERDICTS = ("verbatim", "supported", "absent", "contradicted", "unjudged", "opaq
 CHECKED = {**of_type(str, "conversation_id item class literal probe"), "tags": [str], "turn": int,
            "verdicts": Each(lambda verdict: verdict in VERDICTS, **BY_COMPACTION),
            "lines": Each(str, **BY_COMPACTION), "keys": Each(str, **BY_COMPACTION)}
-ROW = {**of_type(str, "row name state judge?"), "value": (int, NONE), **of_type(int, "of unknown judged"),
-       **of_type(SHARE, "worst best median? gate"), "wilson?": INTERVAL}
 CONTEXT = {"conversation_id": str, **of_type(int, "compaction turn"), "tokens": (int, NONE),
            **of_type(bool, "inside opaque failed")}
 COMPACTED = {
-    "compactor": {"name": str}, "fixtures": {"sha256": str, "conversations": int, "items": int},
-    **of_type(int, "available_input opaque_contexts"), "keep_share": SHARE, "gates": Each((*SHARE, str)),
-    "counter": Each(object), "judge": ({"identity": object, "card": object}, NONE), "compliant": (bool, NONE),
-    "budget": of_type(int, "context_limit max_new_tokens margin"), "missing_verdicts": Each(int),
-    "left_out": of_type(int, "unplaced unannotated"), "failed": [dict], "rows": [ROW],
-    "difficulties": [{"tag": str, **of_type(int, "kept decisions contradicted")}],
-    "uncovered": [str], "never_checked": [str], "contexts": [CONTEXT], "items": [CHECKED]}
-CHANGED = {**of_type(str, "item class candidate incumbent"), "compaction": int}
-COMPACTION = {"candidate": COMPACTED, "incumbent?": COMPACTED, "task_success": (dict, NONE), "code?": Each(str),
-              "comparison?": {"decision": str, "changed": [CHANGED], "rows": [{"row": str, "change": str}],
-                              "missing_verdicts": Each(int)}}
+    "compactor": {"name": str}, "fixtures": {"sha256": str}, "keep_share": SHARE, "gates": Each((*SHARE, str)),
+    "counter": Each(object), "judge": ({"identity": object, "card": object}, NONE),
+    "budget": of_type(int, "context_limit max_new_tokens margin"), "left_out": of_type(int, "unplaced unannotated"),
+    "contexts": [CONTEXT], "items": [CHECKED]}
+COMPACTION = {"candidate": COMPACTED, "incumbent?": COMPACTED, "task_success": (dict, NONE), "code?": Each(str)}
 
 SURVEY = {
     "log": str, "counter": Each(object), **of_type(int, "least block conversations user_turns"), "left_out": Each(int),
@@ -167,12 +157,9 @@ SIGNALS = {
     "sample": {"conversations": [{
         "conversation_id": str, "strength": NUMBER, "restatements": [{"turn": int, "said?": str}],
         "hits": [{"turn": int, **of_type(str, "kind name arguments")}]}]}}
-PAIRS = {**of_type(int, "pairs lost gained unknown"), "p": NUMBER}
 REPLAY = {
     "compactor": {"name": str}, "judge": ({"identity": object}, NONE), "fixtures": Each(object), "budget": Each(int),
     "counter": Each(object),
     "rows": [{**of_type(str, "conversation_id outcome reference"), **of_type(bool, "failed calls_differ"),
               "pairs": Each(str)}],
-    "summary": {"references": of_type(int, "run accepted_trace"), "conversations": PAIRS, "items": PAIRS,
-                **of_type(int, "failed calls_differ"),
-                "to_read": [{"conversation_id": str, "outcome": str, "lost": [str], "gained": [str]}]}}
+    "summary": dict}
