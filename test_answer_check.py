@@ -1,9 +1,7 @@
 """The recording graded again: the published failure patterns, and what is refused before any grade."""
 
-import contextlib
 import copy
 import hashlib
-import io
 import json
 import os
 import subprocess
@@ -16,7 +14,7 @@ import answer_check
 import answer_model
 from answers.recording import check_covered, read_keys, read_recording
 from answers.tests.made import entry
-from base.command import InputError
+from base.tests.made import Files, run
 
 HERE = Path(__file__).parent
 RECORDING = json.loads((HERE / "answer-result.json").read_text(encoding="utf-8"))
@@ -30,26 +28,17 @@ PASSED = {"recent": {"held-latest"}, "relevant": SELECTED, "notes": set(KEYS) - 
 PUBLISHED_SHA256 = "c26be1522a32691be4f231425dac56fc8d7642c55147c1d36366e1fe7e12e66f"
 
 
-def run(*argv):
-    """(status, stdout, stderr) of the script in a process of its own."""
-    done = subprocess.run([sys.executable, HERE / "answer_check.py", *argv], capture_output=True, text=True,
-                          encoding="utf-8", cwd=tempfile.gettempdir())
-    return done.returncode, done.stdout, done.stderr
-
-
 class Published(unittest.TestCase):
     """The published failure patterns, by their published names."""
 
     def test_the_fresh_grades_match_the_recording(self):
-        status, out, err = run()
+        status, out, err = run(answer_check.main)
         report = json.loads(out)
-        self.assertEqual(status, 0)
-        self.assertEqual(list(report), ["summary", "graded"])
+        self.assertEqual((status, list(report)), (0, ["summary", "graded"]))
         for strategy, figures in PUBLISHED.items():
             counts = report["summary"][strategy]
-            self.assertEqual(
-                list(counts),
-                ["pass", "fail", "incomplete", "said_missing", "stale_as_current", "cases_passed_every_trial"])
+            self.assertEqual(list(counts), ["pass", "fail", "incomplete", "said_missing", "stale_as_current",
+                                            "cases_passed_every_trial"])
             passed, failed, missing, stale, cases = figures
             self.assertEqual(list(counts.values()), [passed, failed, 0, missing, stale, cases], strategy)
             self.assertIn(strategy, err)
@@ -76,36 +65,29 @@ class Published(unittest.TestCase):
 
 
 class Recording(unittest.TestCase):
-    def test_no_answer_of_the_published_recording_was_edited(self):
+    def test_no_answer_of_the_published_recording_was_edited_or_left_out(self):
         data = (HERE / "answer-result.json").read_bytes()
         self.assertEqual(hashlib.sha256(data).hexdigest(), PUBLISHED_SHA256)
-
-    def test_the_published_recording_is_whole(self):
-        self.assertEqual([list(cases) for cases in RECORDING["answers"].values()], [list(KEYS)] * 4)
+        self.assertEqual(read_recording(HERE / "answer-result.json"), RECORDING)
+        seeds = dict.fromkeys(KEYS, [1, 2, 3, 4, 5])
         for cases in RECORDING["answers"].values():
-            for entries in cases.values():
-                self.assertEqual([found["seed"] for found in entries], [1, 2, 3, 4, 5])
+            self.assertEqual({case: [given["seed"] for given in entries] for case, entries in cases.items()}, seeds)
 
     def test_the_pinned_model_is_the_recorded_one(self):
         self.assertEqual(answer_model.MODEL, RECORDING["model"])
 
-    def test_grading_needs_neither_tokenizer_nor_requests(self):
-        code = ("import sys, answer_check; answer_check.main([]);"
-                "found = {'tokenizers', 'requests', 'jinja2', 'huggingface_hub'} & set(sys.modules);"
-                "sys.exit(f'imported {found}' if found else 0)")
-        done = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, cwd=HERE, env={**os.environ, "LAB_TOKENIZER": os.devnull}
-        )
-        self.assertEqual((done.returncode, b"imported" in done.stderr), (0, False), done.stderr)
-
-    def test_output_is_the_same_bytes_whatever_the_hash_seed_and_locale(self):
+    def test_grading_needs_tokenizer_or_requests_or_differs_by_hash_seed_locale_or_folder(self):
         outs = set()
         for seed, locale in (("0", "C"), ("1", "C.UTF-8")):
-            done = subprocess.run([sys.executable, HERE / "answer_check.py"], capture_output=True,
-                                  env={**os.environ, "PYTHONHASHSEED": seed, "LC_ALL": locale, "PYTHONUTF8": "0"})
+            done = subprocess.run(
+                [sys.executable, "-X", "importtime", HERE / "answer_check.py"], capture_output=True,
+                cwd=tempfile.gettempdir(), env={**os.environ, "PYTHONHASHSEED": seed, "LC_ALL": locale,
+                                                "PYTHONUTF8": "0", "LAB_TOKENIZER": os.devnull})
+            self.assertNotRegex(done.stderr, rb"\| +(tokenizers|requests|jinja2|huggingface_hub)\b")
             outs.add(done.stdout)
-        self.assertEqual(len(outs), 1)
-        self.assertNotIn(b"\r", outs.pop())
+        self.assertEqual((len(outs), done.returncode), (1, 0))
+        self.assertNotIn(b"\r", done.stdout)
+        self.assertEqual(outs, {run(answer_check.main)[1].encode("utf-8")})
 
     def test_another_grader_names_itself_and_grades_the_published_answers_alike(self):
         first, second = (answer_check.report(RECORDING, KEYS, version) for version in (1, 2))
@@ -113,21 +95,14 @@ class Recording(unittest.TestCase):
         self.assertEqual(second, first)
 
 
-class Refusals(unittest.TestCase):
+class Refusals(Files):
     """A file that cannot be graded is one line on standard error, status 2 and nothing on standard output."""
 
     def refused(self, change, says, keys=False):
-        source = "answer-keys.json" if keys else "answer-result.json"
-        data = copy.deepcopy(json.loads((HERE / source).read_text(encoding="utf-8")))
+        option, source = ("--keys", "answer-keys.json") if keys else ("--recording", "answer-result.json")
+        data = json.loads((HERE / source).read_text(encoding="utf-8"))
         change(data)
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "changed.json"
-            path.write_text(json.dumps(data), encoding="utf-8")
-            out = io.StringIO()
-            with contextlib.redirect_stdout(out), self.assertRaisesRegex(InputError, says) as caught:
-                answer_check.main(["--keys" if keys else "--recording", str(path)])
-        self.assertEqual(out.getvalue(), "")
-        self.assertNotIn("\n", str(caught.exception))
+        super().refused(says, answer_check.main, option, self.write("changed.json", data))
 
     def test_a_recording_of_another_shape(self):
         first = RECORDING["answers"]["recent"]["held-latest"]
@@ -155,36 +130,28 @@ class Refusals(unittest.TestCase):
     def test_options_before_a_command_are_not_forgotten(self):
         args = answer_check.parse_arguments(["--grader", "2", "attribution", "--report", "r.json"])
         self.assertEqual((args.grader, args.recording), (2, HERE / "answer-result.json"))
-        with self.assertRaises(SystemExit), contextlib.redirect_stderr(io.StringIO()):
-            answer_check.parse_arguments(["attribution"])  # which report is meant is never guessed
+        self.assertEqual(run(answer_check.main, "attribution")[0], 2)  # which report is meant is never guessed
         args = answer_check.parse_arguments(["compare", "a", "b", "--grader", "2"])
         self.assertEqual((args.grader, args.keys), (2, HERE / "answer-keys.json"))
 
     def test_keys_that_are_not_for_the_recorded_cases(self):
-        self.refused(lambda d: d["cases"].pop("held-latest"), "'held-latest' has no key", keys=True)
-        self.refused(
-            lambda d: d["cases"].update(other={"must": ["x"], "stale": []}), "'other' has a key but", keys=True)
-        self.refused(lambda d: d.pop("cases"), "no keys", keys=True)
-        self.refused(lambda d: d["cases"]["held-latest"].update(must=[]), "at least one pattern", keys=True)
-        self.refused(lambda d: d["cases"]["held-latest"].update(must=["(a+)+"]), "refused", keys=True)
-        self.refused(lambda d: d["cases"]["held-latest"].update(extra=[]), "unknown field .extra.", keys=True)
+        for change, says in ((lambda d: d["cases"].pop("held-latest"), "'held-latest' has no key"),
+                             (lambda d: d["cases"].update(other={"must": ["x"], "stale": []}), "'other' has a key but"),
+                             (lambda d: d.pop("cases"), "no keys"),
+                             (lambda d: d["cases"]["held-latest"].update(must=[]), "at least one pattern"),
+                             (lambda d: d["cases"]["held-latest"].update(must=["(a+)+"]), "refused"),
+                             (lambda d: d["cases"]["held-latest"].update(extra=[]), "unknown field .extra.")):
+            with self.subTest(says):
+                self.refused(change, says, keys=True)
 
     def test_what_a_file_says_steers_the_terminal(self):
         data = copy.deepcopy(RECORDING)
         data["answers"]["recent"]["held-latest"][0] = {"seed": 1, "incomplete": "\x1b[2J\u202e"}
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "changed.json"
-            path.write_text(json.dumps(data), encoding="utf-8")
-            status, _, err = run("--recording", str(path))
+        status, _, err = run(answer_check.main, "--recording", self.write("changed.json", data))
         self.assertEqual((status, "recent \\x1b[2J\\u202e 1" in err, "\x1b" in err), (0, True, False))
 
     def test_a_file_that_is_missing_is_status_2_and_one_line(self):
-        status, out, err = run("--recording", "nowhere.json")
-        self.assertEqual((status, out, err.count("\n")), (2, "", 1))
-        self.assertIn("nowhere.json", err)
-
-    def test_the_published_recording_reads(self):
-        self.assertEqual(read_recording(HERE / "answer-result.json"), RECORDING)
+        super().refused("nowhere.json", answer_check.main, "--recording", "nowhere.json")
 
 
 if __name__ == "__main__":
