@@ -1,12 +1,10 @@
 """Is a change safe? Two results side by side: a gated row that got worse blocks it, whatever the rest did.
 
-Does not ask whether a compactor meets its gates (rows.py): a baseline may miss them and still be what a change is
-measured against.
+Does not ask whether a compactor meets its gates (rows.py): a baseline may miss them.
 
-change  worse      with every unknown decision at its best for the candidate, it is still below the incumbent
-        not worse  with every one at its worst it is not below
-        undecided  what is not known could turn it
-A decision that both leave unknown about the very same context counts the same on both sides.
+change  worse: below the incumbent with every unknown decision at its best for the candidate; not worse: not below with
+        every one at its worst; undecided: what is not known could turn it. A decision that both leave unknown about the
+        very same context counts the same on both sides.
 """
 
 from collections import Counter
@@ -45,14 +43,13 @@ def incomparable(candidate, incumbent):
 def compare(candidate, incumbent):
     """{"decision", "failed", "rows", "changed", "unpaired", "missing_verdicts"} of two results, or NotComparable.
 
-    decision: "safe", "blocked" or "not decided", which it is too where a conversation has no context on either side.
-    failed: whether more compactions failed than before. unpaired: decisions whose item has none at the compaction of
-    the same number on the other side; rows count them.
+    decision: "safe", "blocked" or "not decided", as where a conversation has no context; failed: whether more
+    compactions failed than before; unpaired: decisions that rows count and the other side has none to set against.
     """
     if reason := incomparable(candidate, incumbent):
         raise NotComparable(f"not comparable: {reason}")
     new, old = candidate["items"], incumbent["items"]
-    rows, pairs = compare_rows(candidate["rows"], incumbent["rows"], shared_unknown(new, old)), paired(new, old)
+    rows, pairs = compare_rows(candidate, incumbent), paired(new, old)
     for row in rows:
         if row["row"] in CLASSES:
             row |= discordant([pair for pair in pairs if pair["class"] == row["row"]])
@@ -65,15 +62,19 @@ def compare(candidate, incumbent):
             "missing_verdicts": missing(new + old)}
 
 
-def compare_rows(candidate, incumbent, shared=None):
-    """Each gated row of two reports with its change; `shared`: unknown decisions that both have, by row."""
-    return [{"row": new["row"], "name": new["name"], "change": row_change(new, old, (shared or {}).get(new["row"], 0))}
-            for new, old in zip(candidate, incumbent)
-            if new["gate"] is not None]
+def compare_rows(candidate, incumbent):
+    """Each gated row of two results with its change."""
+    rows = []
+    for new, old in zip(candidate["rows"], incumbent["rows"]):
+        if new["gate"] is not None:
+            asked = [Counter(open_questions(side["items"], new["row"])) for side in (candidate, incumbent)]
+            change = row_change(new, old, (asked[0] & asked[1]).total())
+            rows.append({"row": new["row"], "name": new["name"], "change": change})
+    return rows
 
 
 def row_change(new, old, shared):
-    """How one row changed: "worse", "not worse" or "undecided"."""
+    """How one row changed, so many unknown decisions being shared: "worse", "not worse" or "undecided"."""
     if new["row"] == "prompt_tokens":  # keeping more costs tokens, so only crossing the gate counts
         if "undecided" in (new["state"], old["state"]):
             return "undecided"
@@ -98,17 +99,10 @@ def decide(rows):
     return "blocked" if "worse" in changes else "not decided" if "undecided" in changes else "safe"
 
 
-def shared_unknown(new, old):
-    """How many unjudged decisions ask the very same question on both sides, by class and in all ("contradictions")."""
-    return {name: (Counter(open_questions(new, name)) & Counter(open_questions(old, name))).total()
-            for name in (*CLASSES, "contradictions")}
-
-
 def paired(new, old):
-    """Decisions on the same item at the compaction of the same number.
+    """The two decisions on the same item at the compaction of the same number, the new ones the candidate's:
 
-    -> {"conversation_id", "item", "class", "tags", "compaction", "candidate", "incumbent", "candidate_line",
-    "incumbent_line"}: the new verdict and line of the context are the candidate's
+    {"conversation_id", "item", "class", "tags", "compaction", "candidate", "incumbent", "candidate_line", ...}
     """
     before = {(item["conversation_id"], item["item"]): item for item in old}
     pairs = []
@@ -135,10 +129,8 @@ def discordant(pairs):
 
 
 def changed(pairs):
-    """The pairs whose verdict differs, one for an item: the most harmful one, and most harmful first.
-
-    To contradicted comes first, then to absent, to unknown, to kept; of these from the best state first.
-    """
+    """The pairs whose verdict differs, one for an item, the most harmful first: to contradicted, then to absent, to
+    unknown, to kept; of these from the best state first."""
     def harm(pair):
         new, old = HARM[pair["candidate"]], HARM[pair["incumbent"]]
         return new, -old, pair["compaction"], pair["conversation_id"], pair["item"]

@@ -72,11 +72,9 @@ def stated(item, history, context):
 
 
 def summarize(items, contexts, limit, gates=GATES, judge=None):
-    """The part of a result that follows from its items and contexts; `limit`: the available input, in tokens.
+    """The part of a result that follows from its items and contexts.
 
-    judge       what stands beside a judged row: how good its judge is
-    failed      compactions that left more than the model's window holds
-    uncovered   conversations without a context, of whose items nothing is known
+    limit: the available input, in tokens; judge: what stands beside a judged row, how good its judge is
     """
     covered = {context["conversation_id"] for context in contexts}
     uncovered = sorted({item["conversation_id"] for item in items} - covered)

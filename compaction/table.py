@@ -53,25 +53,23 @@ def decision(report):
 def reasons(new, compared):
     """Lines on what stands behind a decision besides its rows."""
     missing, alone = (compared or new)["missing_verdicts"], compared["unpaired"] if compared else {}
-    return failures(new) + chosen(
-        (any(missing.values()),
-         f"missing verdicts: {missing['unjudged']} to be judged, {missing['opaque']} in contexts that cannot be read"),
-        (any(alone.values()),
-         f"compacted at other turns: {alone.get('candidate')} decisions of the candidate and {alone.get('incumbent')} "
-         "of the incumbent have no partner; rows count them, the list of changed items cannot"))
+    lines = failures(new)
+    if any(missing.values()):
+        lines.append(f"missing verdicts: {missing['unjudged']} to be judged, "
+                     f"{missing['opaque']} in contexts that cannot be read")
+    if any(alone.values()):
+        lines.append(f"compacted at other turns: {alone['candidate']} decisions of the candidate and "
+                     f"{alone['incumbent']} of the incumbent have no partner; rows count them, the list of changed "
+                     "items cannot")
+    return lines
 
 
 def failures(result):
     """A line that names the failed compactions, where there are some."""
     places = [f"{failed['compaction']} of {failed['conversation_id']} ({failed['tokens']:,} tokens)"
               for failed in result["failed"]]
-    return chosen((places, f"{len(places)} compactions failed, as they left more than the model's window holds, and "
-                           f"their conversations went no further: {', '.join(places)}"))
-
-
-def chosen(*lines):
-    """The texts of the (condition, text) pairs whose condition holds."""
-    return [text for condition, text in lines if condition]
+    return [f"{len(places)} compactions failed, as they left more than the model's window holds, and their "
+            f"conversations went no further: {', '.join(places)}"] * bool(places)
 
 
 def heading(new, old=None):
@@ -184,17 +182,17 @@ def unjudged_lines(items):
 def notes_on(result):
     """Lines about what was not checked: contexts that cannot be read or placed, items stated too late."""
     unplaced, others = result["left_out"]["unplaced"], result["left_out"]["unannotated"]
-    return chosen(
-        (result["opaque_contexts"],
-         f"opaque: {result['opaque_contexts']} contexts that cannot be read, or not wholly: "
-         f"{result['missing_verdicts']['opaque']} decisions, neither kept nor lost"),
-        (result["uncovered"],
-         f"not covered: no context of {', '.join(result['uncovered'])}, so nothing here is met or "
-         "safe by them; record some or name the other fixtures with --fixtures"),
+    opaque, lost = result["opaque_contexts"], result["missing_verdicts"]["opaque"]
+    uncovered, late = ", ".join(result["uncovered"]), ", ".join(result["never_checked"])
+    notes = [
+        (opaque, f"opaque: {opaque} contexts that cannot be read, or not wholly: {lost} decisions, neither kept nor "
+                 "lost"),
+        (uncovered, f"not covered: no context of {uncovered}, so nothing here is met or safe by them; record some or "
+                    "name the other fixtures with --fixtures"),
         (unplaced, f"unplaced: {unplaced} contexts say no turn and were not checked"),
         (others, f"unannotated: {others} contexts are of conversations without a fixture and were not checked"),
-        (result["never_checked"],
-         f"never checked (stated after the last compaction): {', '.join(result['never_checked'])}"))
+        (late, f"never checked (stated after the last compaction): {late}")]
+    return [note for holds, note in notes if holds]
 
 
 def success_line(success):

@@ -3,10 +3,8 @@
 question  {"probe", "expect", "context"}: a closed question, its right answer, and the text to answer it from
 judge     callable: question -> {"verdict", "answer", "problems"}; verdict is None where no reply could be read.
           `identity` says who judged: any JSON value
-verdicts  JSON lines {"key", "judge", "verdict", "answer", "problems"}: key is the SHA-256 of probe, expected answer and
-          context (items.question_key), judge its identity. A line counts only for its own judge; the last one for a
-          key holds. A reply that could not be read is kept with the verdict null: that is known, and no verdict. A
-          context that changed has another key and so no verdict.
+verdicts  JSON lines {"key", "judge", "verdict", "answer", "problems"}: key is the SHA-256 of the question
+          (items.question_key), judge an identity: a line counts only for its own judge, the last one for a key holds
 """
 
 import json
@@ -86,15 +84,14 @@ def as_reply(reply):
             "problems": reply.get("problems", [])}
 
 
-def problems_of(reply):
-    """What is wrong with an object as a verdict, in plain English."""
-    problems = validate(reply, SCHEMA)
-    return problems or ["answer repeats the form; give your own"] * repeats_form(reply)
-
-
 def repeats_form(reply):
     """Whether an object's answer is what the form says in its place."""
     return str(reply.get("answer")).strip().lower() == FORM
+
+
+def problems_of(reply):
+    """What is wrong with an object as a verdict, in plain English."""
+    return validate(reply, SCHEMA) or ["answer repeats the form; give your own"] * repeats_form(reply)
 
 
 def own_verdict(reply, context):

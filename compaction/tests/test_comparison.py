@@ -5,7 +5,7 @@ from itertools import permutations
 
 from compaction import comparison
 from compaction.comparison import compare, compare_rows, decide, incomparable
-from compaction.rows import GATES, compliant, tokens_row
+from compaction.rows import compliant, tokens_row
 from compaction.tests.made import made_item, made_result, made_row
 
 
@@ -16,8 +16,8 @@ def rows(constraint=(71, 80), contradictions=2, unknown=0, p95=(900,) * 20, **cl
     return [*(made_row(name, *count, unknown) for name, count in counts.items()), tokens_row(p95, 1000)]
 
 
-def answer(candidate, incumbent, shared=None):
-    return decide(compare_rows(candidate, incumbent, shared))
+def answer(new, old, items=(), others=()):
+    return decide(compare_rows({"rows": new, "items": items}, {"rows": old, "items": others}))
 
 
 def side(judge, verdict, keys="", **changes):
@@ -90,13 +90,14 @@ class Deciding(unittest.TestCase):
             self.assertEqual(answer(new, old), wanted, (new, old))
 
     def test_the_same_unknown_on_both_sides_turns_a_decision_or_is_not_counted_by_question(self):
-        unsure = rows(unknown=2)
-        self.assertEqual([answer(unsure, unsure, shared) for shared in (None, dict.fromkeys(GATES, 2))],
-                         ["not decided", "safe"])
-        new = [made_item("unjudged", "unjudged", "unjudged", "opaque", keys="aab")]
-        old = [made_item("unjudged", keys="a"), made_item("unjudged", keys="b", class_="reference")]
-        counts = comparison.shared_unknown(new, old)
-        self.assertEqual((counts["constraint"], counts["reference"], counts["contradictions"]), (1, 0, 2))
+        for class_, keys, wanted in (("constraint", "ab", "safe"), ("constraint", "ac", "not decided"),
+                                     ("reference", "ab", "not decided")):
+            row = [made_row("constraint", 70, 80, 2)]
+            items, others = [made_item("unjudged", "unjudged", "opaque", keys="ab")], [
+                made_item("unjudged", "unjudged", keys=keys, class_=class_)]
+            self.assertEqual(answer(row, row, items, others), wanted, (class_, keys))
+        row = [made_row("contradictions", 2, 80, 2)]  # of all classes
+        self.assertEqual(answer(row, row, items, others), "safe")
 
     def test_a_failed_compaction_or_a_conversation_without_a_context_is_safe(self):
         fine = made_result(extractive=True)

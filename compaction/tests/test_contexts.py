@@ -101,8 +101,9 @@ class Growing(unittest.TestCase):
 
     def test_a_conversation_that_compacts_too_seldom_passes_or_one_that_failed_does_not(self):
         often = small_fixture(compactions_expected=9)
-        with self.assertRaisesRegex(InputError, f"mine: compacted .*: small: {len(grown(last_two))} of 9; "):
-            grow_all([often, small_fixture()], last_two, "mine", SMALL, count_words, 0.5)
+        for budget, made in ((SMALL, len(grown(last_two))), (BUDGET, 0)):
+            with self.assertRaisesRegex(InputError, f"mine: compacted .*: small: {made} of 9; "):
+                grow_all([often], last_two, "mine", budget, count_words, 0.5)
         for fixture, compactor in ((small_fixture(), last_two), (often, twice)):
             self.assertEqual(grow_all([fixture], compactor, "mine", SMALL, count_words, 0.5), grown(compactor))
         self.assertEqual([context["failed"] for context in grown(twice)], [True])
@@ -153,9 +154,10 @@ class Reading(Files):
         log = [self.EVENT | {"kind": "user"}, self.EVENT, self.EVENT | {"conversation_id": "other"},
                self.EVENT | {"conversation_id": []}, self.EVENT | {"turn": 9, "content": None, "opaque": True},
                self.EVENT | {"turn": 10, "content": ""}]
+        contexts, left_out, _ = self.read(*log)
         self.assertEqual([(context["compaction"], context["turn"], context["inside"], context["opaque"])
-                          for context in self.read(*log)[0]],
-                         [(1, 5, True, False), (2, 10, True, True), (3, 11, True, True)])
+                          for context in contexts], [(1, 5, True, False), (2, 10, True, True), (3, 11, True, True)])
+        self.assertEqual(left_out, {"unplaced": 0, "unannotated": 0})
 
     def test_the_size_of_what_was_left_inside_a_turn_passes_for_that_of_the_whole_request(self):
         contexts, *_ = self.read(
