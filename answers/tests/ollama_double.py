@@ -18,6 +18,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from answer_model import MODEL
 
 CALL = {"id": "call_1", "function": {"name": "look_up", "arguments": {"q": 1}}}
+WHOLE = {  # replies at once: status, body, headers
+    "error_200": (200, {"error": "model runner has unexpectedly stopped"}), "html": (200, b"<html>Log in</html>"),
+    "redirect": (302, b"", ("Location", "/elsewhere")),
+    **{str(status): (status, {"error": "the double was told so"}) for status in (400, 404, 429, 500, 503)}}
 SAYS = {  # what differs in a reply: its text, the message behind it, its last line; counts, from what they would be
     "empty": {"content": ""}, "blank": {"content": " \n"}, "surrogate": {"content": "half a pair: \ud83d"},
     "huge": {"content": "x" * 5 * 2**20}, "think_text": {"content": "<|channel>thought\nHm<channel|>Mateo."},
@@ -117,26 +121,21 @@ class OllamaDouble(Double):
         self.fault = fault if callable(fault) else lambda number, _: by_number.get(number) if by_number else fault
         self.count, self.before_reply = count, before_reply
         self.version, self.digest, self.tag = MODEL["ollama_version"], MODEL["ollama_digest"], MODEL["ollama_tag"]
-        self.shown = {"capabilities": ["completion", "vision", "tools", "thinking"],
-                      "parameters": "top_k 64\ntemperature 1",
+        self.shown = {"capabilities": ["completion", "vision", "tools"], "parameters": "top_k 64\ntemperature 1",
                       "modelfile": f"FROM /models/blobs/sha256-{'ab' * 32}\nRENDERER gemma4\nPARSER gemma4\n",
                       "model_info": {"general.license": "apache-2.0"}}
         self.entry, self.context_length, self.loaded, self.down = {}, 2048, [self.tag], False
 
     def tags(self):
         """The body of /api/tags."""
-        details = {"parameter_size": "5.1B", "quantization_level": MODEL["quantization"], "family": "gemma4"}
-        entry = {"name": self.tag, "model": self.tag, "digest": self.digest, "size": 7162394016, "details": details}
-        other = {**entry, "name": "other:latest", "model": "other:latest", "digest": "0" * 64}
-        return {"models": [other, {**entry, **self.entry}]}
+        entry = {"name": self.tag, "digest": self.digest, "details": {"quantization_level": MODEL["quantization"]}}
+        return {"models": [{**entry, "name": "other:latest", "digest": "0" * 64}, {**entry, **self.entry}]}
 
     def get(self, http):
         loaded = [{"name": name, "context_length": self.context_length} for name in self.loaded]
         said = {"/api/version": {"version": self.version}, "/api/tags": self.tags(), "/api/ps": {"models": loaded}}
-        if self.down:
-            http.say(503, {"error": "server busy"})
-        else:
-            http.say(200 if http.path in said else 404, said.get(http.path, b"404 page not found"))
+        status = 503 if self.down else 200 if http.path in said else 404
+        http.say(status, said.get(http.path, b"404 page not found"))
 
     def post(self, http, body, number):
         """Answer a question, or fail in the way that was asked for."""
@@ -146,16 +145,10 @@ class OllamaDouble(Double):
             return http.say(200, self.shown)
         fault = self.fault(number, body)
         self.before_reply(number, "asked")
-        if fault and fault.isdigit():
-            http.say(int(fault), {"error": f"the double was told to say {fault}"})
+        if fault in WHOLE:
+            http.say(*WHOLE[fault])
         elif fault in ("refused", "hang"):
             http.drop(30 if fault == "hang" else 0)
-        elif fault == "error_200":
-            http.say(200, {"error": "model runner has unexpectedly stopped"})
-        elif fault == "html":
-            http.say(200, b"<html>Log in</html>")
-        elif fault == "redirect":
-            http.say(302, b"", ("Location", f"http://{self.host}/elsewhere"))
         else:
             self.stream(http, self.reply(body, fault), fault, number)
 
@@ -182,9 +175,8 @@ class OllamaDouble(Double):
     def reply(self, body, fault):
         """The lines of the stream for one request."""
         said = {**SAYS.get(fault, {}), **({} if body.get("think") is False else SAYS["think_field"])}
-        asked = json.dumps([body["messages"], body["options"]], sort_keys=True)
-        made = f"Answer {hashlib.sha256(asked.encode()).hexdigest()[:12]} of the double."
-        text = said.pop("content", self.text or made)
+        digest = hashlib.sha256(json.dumps([body["messages"], body["options"]], sort_keys=True).encode()).hexdigest()
+        text = said.pop("content", self.text or f"Answer {digest[:12]} of the double.")
         behind = {name: said.pop(name) for name in ("thinking", "tool_calls") if name in said}
         prompt = self.count(body["messages"], body.get("tools")) + said.pop("off", 0)
         answer = body["options"]["num_predict"] + said.pop("over") if "over" in said else 9
@@ -196,21 +188,18 @@ class OllamaDouble(Double):
 
 
 class OpenAIDouble(Double):
-    """As llama.cpp's server: `message` and `change` alter what it says, `cut` is where a reply breaks off."""
+    """As llama.cpp's server: `change` alters what it answers, `cut` is where that breaks off."""
 
-    def __init__(self, models=("gemma4:e2b",), ollama=False, message={}, change={}, cut=None):
+    def __init__(self, models=("gemma4:e2b",), change={}, cut=None):
         super().__init__()
-        self.models, self.ollama, self.message, self.change, self.cut = models, ollama, message, change, cut
+        self.models, self.change, self.cut = models, change, cut
 
     def get(self, http):
         models = [{"id": name, "created": len(self.chats), "meta": {"n_params": 5}} for name in self.models]
-        said = {"/v1/models": {"data": models},
-                "/props": {"build_info": "b10488-aa"},
-                **({"/api/version": {"version": "0.32.14"}} if self.ollama else {})}
+        said = {"/v1/models": {"data": models}, "/props": {"build_info": "b10488-aa"}}
         http.say(200 if http.path in said else 404, said.get(http.path, {"error": {"message": "File Not Found"}}))
 
     def post(self, http, body, _):
-        message = {"role": "assistant", "content": "Mateo.", **self.message}
-        said = {"choices": [{"message": message, "finish_reason": "stop"}],
-                "usage": {"prompt_tokens": stand_in_count(body["messages"]), "completion_tokens": 3}}
-        http.say(200, {**said, **self.change}, cut=self.cut)
+        http.say(200, {"choices": [{"message": {"content": "Mateo."}, "finish_reason": "stop"}],
+                       "usage": {"prompt_tokens": stand_in_count(body["messages"]), "completion_tokens": 3},
+                       **self.change}, cut=self.cut)

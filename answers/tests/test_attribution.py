@@ -2,7 +2,6 @@
 
 import copy
 import itertools
-import json
 import random
 
 import answer_check
@@ -10,7 +9,7 @@ from answers import attribution
 from answers import compare as answer_compare
 from answers.recording import json_hash, read_keys
 from answers.tests.made import CASES, PUBLISHED, REPORT, ROOT
-from base.command import InputError, NotComparable
+from base.command import InputError, NotComparable, dump
 from base.tests.made import Files, run
 
 KEYS = read_keys(ROOT / "answer-keys.json")
@@ -20,11 +19,13 @@ def attribute(recording=PUBLISHED, report=REPORT, cases=CASES, keys=KEYS, versio
     return attribution.attribute(recording, report, cases, keys, answer_check.GRADERS[version], version)
 
 
-def answering(strategy, case, *texts, recording=PUBLISHED):
-    """The recording with other texts as the first answers of one case; None leaves one as it is."""
+def answering(strategy, case, texts, recording=PUBLISHED):
+    """The recording with other texts, {seed: text}, as answers of one case; None: none came."""
     recording = copy.deepcopy(recording)
-    for entry, text in zip(recording["answers"][strategy][case], texts):
-        entry["answer"] = entry["answer"] if text is None else text
+    entries = recording["answers"][strategy][case]
+    for place, entry in enumerate(entries):
+        text = texts.get(entry["seed"], entry["answer"])
+        entries[place] = {"seed": entry["seed"], "incomplete": "html"} if text is None else {**entry, "answer": text}
     return recording
 
 
@@ -51,23 +52,17 @@ class Attribution(Files):
         self.assertIn("given as current: notes/held-correction: 'decided to use RabbitMQ' (5 of 5)", lines)
         self.assertNotRegex(lines, "(?m)^  (used|neither): ")  # where nothing went wrong is not listed
         self.assertEqual(attribute(version=2), {**result, "grader": 2})
-        status, out, err = run(answer_check.main, "attribution", "--report", ROOT / "evaluation-result.json")
-        self.assertEqual((status, json.loads(out)), (0, result))
-        self.assertIn("required facts, answers by outcome", err)
+        told = run(answer_check.main, "attribution", "--report", ROOT / "evaluation-result.json")
+        self.assertEqual(told, (0, dump(result), lines + "\n"))
 
     def test_each_of_the_four_combinations_is_told_apart_by_fact(self):
-        texts = ["14 and 30", "30 minutes", "14 characters", "I do not have that information.", ""]
-        result = attribute(answering("recent", "held-spread", *texts))
+        texts = {1: "14 and 30", 2: "30 minutes", 3: "14 characters", 4: "I do not have that information.", 5: ""}
+        result = attribute(answering("recent", "held-spread", texts))
         self.assertEqual(outcomes(result, "required", "recent", "held-spread"),  # only the 30 minutes were sent
                          [(False, [0, 0, 2, 2, 1]), (True, [2, 2, 0, 0, 1])])
-        result = attribute(answering("recent", "held-correction", "We use RabbitMQ."))
-        self.assertEqual(outcomes(result, "stale", "recent", "held-correction"), [(False, [0, 0, 4, 1, 0])])
-
-    def test_a_reply_that_never_became_an_answer_is_counted_apart_and_needs_no_count(self):
-        recording = copy.deepcopy(PUBLISHED)
-        recording["answers"]["notes"]["held-correction"][1] = {"seed": 2, "incomplete": "stopped_stream"}
-        for kind in ("required", "stale"):
-            self.assertEqual(outcomes(attribute(recording), kind, "notes", "held-correction")[0][1][-1], 1)
+        result = attribute(answering("recent", "held-correction", {1: "We use RabbitMQ.", 2: None}))
+        self.assertEqual(outcomes(result, "stale", "recent", "held-correction"), [(False, [0, 0, 3, 1, 1])])
+        self.assertEqual(outcomes(result, "required", "recent", "held-correction"), [(False, [0, 0, 4, 0, 1])])
 
     def test_the_report_of_other_requests_is_refused(self):
         for says, field, value in (
@@ -81,11 +76,13 @@ class Attribution(Files):
         failed, other = copy.deepcopy(REPORT), {**PUBLISHED, "recorded": {"case_set_sha256": "0" * 64}}
         del failed["cases"]["notes"], row(failed, "held-latest")["required_found"]
         notes = {"answers": {"notes": PUBLISHED["answers"]["notes"]}}
+        keys = {**KEYS, "held-spread": {**KEYS["held-spread"], "must": KEYS["held-spread"]["must"][:1]}}
         for says, given in {"no row for notes": {"report": failed, "recording": notes},
                             "no row for recent/held-latest": {"report": failed},
                             "its case_set_sha256": {"recording": other},
+                            "1 patterns for 2 required facts": {"keys": keys},
                             "lacks the case": {"cases": CASES[:6]}}.items():
-            with self.subTest(says), self.assertRaisesRegex(NotComparable, says):
+            with self.subTest(says), self.assertRaisesRegex(InputError if "keys" in given else NotComparable, says):
                 attribute(**given)
 
     def test_requests_of_as_many_tokens_pass_for_the_ones_that_were_sent(self):
@@ -120,18 +117,13 @@ class Attribution(Files):
             self.refused(says, answer_check.main, "attribution", "--report", path, status=status)
 
     def test_a_fact_is_told_from_the_same_words_in_another_turn(self):
-        report, cases = copy.deepcopy(REPORT), copy.deepcopy(CASES)
         here, there = ({"turn": turn, "text": "14 or 30"} for turn in ("t1", "t2"))
-        next(case for case in cases if case["id"] == "held-spread")["required"] = [here, there]
+        cases = [{**case, "required": [here, there]} if case["id"] == "held-spread" else case for case in CASES]
+        report = copy.deepcopy(REPORT)
         for strategy in report["cases"]:
             row(report, "held-spread", strategy)["missing"] = [there]
         told = outcomes(attribute(report=report, cases=cases), "required", "notes", "held-spread")
         self.assertEqual([sent for sent, _ in told], [True, False])
-
-    def test_every_fact_needs_a_pattern_of_its_own(self):
-        keys = {**KEYS, "held-spread": {**KEYS["held-spread"], "must": KEYS["held-spread"]["must"][:1]}}
-        with self.assertRaisesRegex(InputError, "1 patterns for 2 required facts"):
-            attribute(keys=keys)
 
 
 def compare(second, first=PUBLISHED):
@@ -151,30 +143,22 @@ class Compare(Files):
         self.assertIn("over 6 cases: no p can be under 0.031", lines)
         self.assertIn("a and b agree in 120 of 120 pairs", lines)
 
-    def test_discordant_pairs_are_listed_and_incomplete_ones_left_out(self):
-        other = answering("recent", "held-latest", "Nobody.")
-        other = answering("recent", "held-buried", None, "200", recording=other)
-        other = answering("notes", "held-buried", None, None, "", recording=other)
+    def test_discordant_pairs_are_listed_by_seed_and_not_by_place_and_incomplete_ones_left_out(self):
+        other = answering("recent", "held-latest", {1: "Nobody."})
+        other = answering("recent", "held-buried", {2: "200"}, recording=other)
+        other = answering("notes", "held-buried", {3: ""}, recording=other)
+        for entries in [entries for cases in other["answers"].values() for entries in cases.values()]:
+            entries.reverse()
         other["model"] = {**other["model"], "ollama_digest": "0" * 64}
         result, lines = compare(other)
-        self.assertIs(result["same_model"], False)
         self.assertEqual([(p["strategy"], p["case"], p["seed"], p["a"], p["b"]) for p in result["discordant"]],
                          [("recent", "held-latest", 1, "pass", "fail"), ("recent", "held-buried", 2, "fail", "pass")])
-        self.assertEqual([result["all"][name] for name in ("pairs", "only_a", "only_b", "incomplete_pairs")],
-                         [119, 1, 1, 1])
-        self.assertEqual(len(result["incomplete"]), 1)
+        figures = [result["all"][name] for name in ("pairs", "only_a", "only_b", "incomplete_pairs")]
+        self.assertEqual((figures, result["same_model"]), ([119, 1, 1, 1], False))
+        self.assertEqual([(pair["case"], pair["seed"]) for pair in result["incomplete"]], [("held-buried", 3)])
         self.assertEqual(result["agreement_among_seeds"]["b"], {"seed_pairs": 236, "agree": 228})
-        status, out, err = run(
-            answer_check.main, "compare", ROOT / "answer-result.json", self.write("other.json", other))
-        self.assertEqual((status, json.loads(out), err), (0, result, lines + "\n"))
-
-    def test_answers_are_paired_by_seed_and_not_by_place(self):
-        other = copy.deepcopy(PUBLISHED)
-        for cases in other["answers"].values():
-            for entries in cases.values():
-                entries.reverse()
-        other = answering("recent", "held-latest", "Nobody.", recording=other)  # seed 5
-        self.assertEqual([pair["seed"] for pair in compare(other)[0]["discordant"]], [5])
+        told = run(answer_check.main, "compare", ROOT / "answer-result.json", self.write("other.json", other))
+        self.assertEqual(told, (0, dump(result), lines + "\n"))
 
     def test_recordings_of_other_cases_or_seeds_or_with_nothing_whole_are_refused(self):
         for change, says in (
@@ -189,8 +173,8 @@ class Compare(Files):
 
     def test_whether_the_requests_were_the_same_is_told(self):
         a, b = ({**PUBLISHED, "recorded": {"requests": {
-            strategy: {case: {"messages_sha256": f"{case} {sent}"} for case in cases}
-            for strategy, cases in PUBLISHED["answers"].items()}}} for sent in (1, 2))
+            rule: {case: {"messages_sha256": f"{case} {sent}"} for case in KEYS} for rule in PUBLISHED["answers"]}}}
+            for sent in (1, 2))
         for second, same, says in ((a, True, []), (b, False, ["the requests differ"]), (PUBLISHED, None, ["is not"])):
             result, lines = compare(second, a)
             told = [line for line in lines.splitlines() if "requests" in line]
