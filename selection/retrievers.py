@@ -222,9 +222,10 @@ class NeighbourCosts:
         return [self._known[key] for key in keys]
 
     def least(self, number):
-        """No more than a learnt unit adds anywhere: joined, a reply saves its own frame and that of the next."""
-        alone = self._known[-1, number, False]
-        return alone if self._every[number].opens else alone - 2 * (self._frame + 2)
+        """No more than a learnt unit adds anywhere: joined, a reply saves its own frame and that of the next; a date
+        that moves to the unit from the one behind it may save some tokens."""
+        alone, unit = self._known[-1, number, False], self._every[number]
+        return alone if unit.opens and not unit.session else alone - 2 * (self._frame + 2)
 
     def added(self, before, number, behind):
         """What a request gains when a unit is put behind another and before `behind`, a list of one unit or none."""
@@ -233,11 +234,11 @@ class NeighbourCosts:
     def cost(self, before, number):
         """What a unit adds behind another."""
         unit, last = self._every[number], self._every[before]
+        if any(is_reply(message) and not message["content"].strip() for message in last.messages + unit.messages):
+            return nan  # a blank reply does not part what stands on both its sides
         dated = unit.session != last.session
         if unit.opens or last.opens:
             return self.learn([(-1, number, dated)])[0]
-        if any(is_reply(message) and not message["content"].strip() for message in last.messages):
-            return nan  # a blank reply does not part what stands on both its sides
         both, first = self.learn([(before, number, dated), (-1, before, False)])
         return both - first
 

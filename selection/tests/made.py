@@ -14,6 +14,11 @@ def count(messages):
     return sum(1 + len((message.get("content") or "").split()) for message in messages)
 
 
+def count_words(messages, tools=None):
+    """A double of the lab's counter: a token a word."""
+    return sum(len(message["content"].split()) for message in messages)
+
+
 class Adding:
     """A double of the lab's counter with `part`."""
 
@@ -25,29 +30,25 @@ class Adding:
 
 
 def case(question, *turns, room=1000):
-    """A case of these turns (texts of users, or turns) with `room` tokens for input."""
-    history = [turn if isinstance(turn, dict) else {"user": turn, "assistant": "ok"} for turn in turns]
-    return {"id": "c", "instructions": "", "current": question, "history": history,
-            "budget": {"context_limit": room, "max_new_tokens": 0, "margin": 0}}
-
-
-def random_text(rng):
-    """Some words, sentences and lines: from none to more than a passage holds."""
-    return " ".join(rng.choice(VOCABULARY) for _ in range(rng.choice([0, 1, 5, 40, 130])))
+    """A case of these turns (texts of users, or turns) with `room` tokens for input, no instructions and no facts."""
+    return {**case_of(*turns, current=question, required=(), room=room), "instructions": ""}
 
 
 def case_of(*turns, current="What is it?", required=("x",), stale=(), room=200):
-    """A case with (user, assistant) turns, whose ids are t1, t2, ..., and `room` tokens for input."""
+    """A case with turns t1, t2, ..., given as (user, assistant), a user's text or a turn; `room` tokens for input."""
+    history = []
+    for number, turn in enumerate(turns, 1):
+        user, assistant = (turn, "ok") if isinstance(turn, (str, dict)) else turn
+        said = turn if isinstance(turn, dict) else {"user": user, "assistant": assistant}
+        history.append({"id": f"t{number}", **said})
     return {"id": "made-up", "split": "dev", "kind": "made up", "instructions": "Be brief.", "current": current,
-            "history": [{"id": f"t{number}", "user": user, "assistant": assistant}
-                        for number, (user, assistant) in enumerate(turns, 1)],
-            "budget": {"context_limit": room + 30, "max_new_tokens": 20, "margin": 10}, "required": list(required),
-            "stale": list(stale)}
+            "history": history, "budget": {"context_limit": room + 30, "max_new_tokens": 20, "margin": 10},
+            "required": list(required), "stale": list(stale)}
 
 
-def count_words(messages, tools=None):
-    """A stand-in for the counter: a token a word."""
-    return sum(len(message["content"].split()) for message in messages)
+def random_text(rng, vocabulary=VOCABULARY, lengths=(0, 1, 5, 40, 130)):
+    """Some words: from none to more than a passage of near holds."""
+    return " ".join(rng.choices(vocabulary, k=rng.choice(lengths)))
 
 
 def doubles(group):
