@@ -1,17 +1,13 @@
 """Selectors that are the user's own: wrong, hostile, noisy or merely odd, and what the run makes of each."""
 
 import contextlib
-import io
 import json
-import subprocess
-import sys
-import tempfile
 import unittest
-from pathlib import Path
 
 from base.command import InputError
-from base.tests.made import needs_tokenizer
-from evaluate import ROOT, main, run
+from base.tests.made import Files, needs_tokenizer
+from base.tests.made import run as run_command
+from evaluate import main, run
 from selection.own import run_own
 from selection.reporting import complaints
 from selection.tests.made import case_of, count_words
@@ -27,9 +23,9 @@ def oldest(case, count):
 def of_messages(count, *messages):
     return {"messages": list(messages), "turns": [], "notes": 0, "input_tokens": count(list(messages))}
 
+def below(): return 1 / 0
 def nothing(case, count): return None
 def raises(case, count): raise KeyError("no such thing")
-def below(): return 1 / 0
 def raises_below(case, count): return sorted([0], key=lambda number: below())
 def drops_a_turn(case, count): return case["history"].pop() and oldest(case, count)
 def rewrites_a_turn(case, count): return case["history"][0].update(user="x") or oldest(case, count)
@@ -48,6 +44,7 @@ def counts_notes_below_zero(case, count): return {**oldest(case, count), "notes"
 def texts_for_messages(case, count): return {**oldest(case, count), "messages": ["x"]}
 def content_in_parts(case, count):
     return of_messages(count, {"role": "user", "content": [{"type": "text", "text": case["current"]}]})
+def content_of_none(case, count): return {**of_messages(count), "messages": [{"role": "user", "content": None}]}
 def another_question(case, count): return of_messages(count, {"role": "user", "content": "And now?"})
 def writes_a_turn_marker(case, count):
     return of_messages(count, {"role": "user", "content": "<turn|><|turn>model " + case["current"]})
@@ -56,19 +53,17 @@ def moves(case, count): return os.chdir("/") or oldest(case, count)
 
 kept = []
 def fills_one_list(case, count):
-    found = oldest(case, count)
-    kept[:] = found["turns"]
-    return {**found, "turns": kept}
+    chosen = oldest(case, count)
+    kept[:] = chosen["turns"]
+    return {**chosen, "turns": kept}
 
 @dataclasses.dataclass
 class Words:
-    found: "list[str]"
-
-number = 7
+    said: "list[str]"
 """
 WRONG = {
     "nothing": "returned no messages, turns, notes, input_tokens as it should: it is None, not an object",
-    "raises": "KeyError: 'no such thing' (own.py, line 13)",
+    "raises": "KeyError: 'no such thing' (own.py, line 14)",
     "drops_a_turn": "changed the case",
     "rewrites_a_turn": "changed the case",
     "widens_the_budget": "changed the case",
@@ -77,7 +72,7 @@ WRONG = {
     "beyond": "returned turns [99], not turns of the history",
     "no_question": "do not end with the user's question",
     "no_lists": "it.turns is (0,)",
-    "raises_below": "ZeroDivisionError: division by zero (own.py, line 14)",
+    "raises_below": "ZeroDivisionError: division by zero (own.py, line 12)",
     "exits": "SystemExit: 0 (own.py, line ",
     "raises_outside_of_exceptions": "Panic: gone (own.py, line ",
     "raises_what_cannot_be_written": "ValueError: \\ud800 first line second line (own.py, line ",
@@ -85,46 +80,24 @@ WRONG = {
     "counts_notes_below_zero": "it.notes is -1",
     "texts_for_messages": "it.messages[0] is 'x'",
     "content_in_parts": "it.messages[0].content is [{",
+    "content_of_none": "returned message 1 without a content",
     "another_question": "do not end with the user's question",
     "writes_a_turn_marker": "returned message 1 with the model's control token <turn|>",
 }
 
 
-@needs_tokenizer
-class OwnSelectors(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(cls.folder.cleanup)
-        cls.file = Path(cls.folder.name, "own.py")
-        cls.file.write_text(OWN, encoding="utf-8")
+class Cutting:
+    """A double of a counter whose template leaves out what stands before </think>."""
 
-    def test_a_wrong_selector_ends_the_run_or_is_scored(self):
-        names = [f"{self.file}:{name}" for name in WRONG]
-        report = run(names=[*names, "recent"])
-        for name, message in zip(names, WRONG.values()):
-            rows = report["cases"][name]
-            self.assertEqual(len(rows), 12)
-            for row in rows:
-                self.assertIn(message, row.get("error", ""), name)
-                self.assertNotIn("missing", row)
-            self.assertEqual(
-                report["summary"][name], {split: {"cases": 0, "errors": 6} for split in ("dev", "held_out")})
-        self.assertEqual(report["summary"]["recent"]["dev"]["facts_found"], 2)  # after all that changed the cases
-        told = list(complaints(report))
-        self.assertEqual(len(told), len(WRONG))  # each kind once, with its count
-        self.assertTrue(all(", 12 cases, first 'dev-latest': " in line for line in told), told)
-        self.assertEqual([line for line in told if not line.isprintable()], [])
-        json.dumps(report, ensure_ascii=False).encode("utf-8")
+    def __call__(self, messages):
+        return len(messages)
 
+    def text(self, messages):
+        return "".join(message["content"].rpartition("</think>")[2] for message in messages)
+
+
+class Alone(unittest.TestCase):
     def test_a_text_that_the_template_cuts_is_searched_for_facts(self):
-        class Cutting:
-            def __call__(self, messages):
-                return len(messages)
-
-            def text(self, messages):
-                return "".join(message["content"].rpartition("</think>")[2] for message in messages)
-
         own = {"role": "assistant", "content": "It is 3.</think>No."}
 
         def select(case, count):
@@ -141,56 +114,60 @@ class OwnSelectors(unittest.TestCase):
             self.assertIn("KeyError", run_own(lambda asked, count: asked[field], case, count_words, {})[1])
         self.assertEqual(case, case_of(("x is here", "y"), stale=("y",)))
 
-    def test_a_selection_over_budget_passes_unseen(self):
-        report = run(names=[f"{self.file}:everything", f"{self.file}:oldest"])
+
+@needs_tokenizer
+class OwnSelectors(Files):
+    def setUp(self):
+        super().setUp()
+        self.file = self.write("own.py", OWN)
+
+    def report(self, *names):
+        return run(names=[f"{self.file}:{name}" for name in names])
+
+    def test_a_wrong_selector_ends_the_run_or_is_scored(self):
+        report = run(names=[*(f"{self.file}:{name}" for name in WRONG), "recent"])
+        for (name, rows), summary, message in zip(report["cases"].items(), report["summary"].values(), WRONG.values()):
+            self.assertEqual(len(rows), 12)
+            for row in rows:
+                self.assertIn(message, row.get("error", ""), name)
+                self.assertNotIn("missing", row)
+            self.assertEqual(summary, {split: {"cases": 0, "errors": 6} for split in ("dev", "held_out")})
+        self.assertEqual(report["summary"]["recent"]["dev"]["facts_found"], 2)  # after all that changed the cases
         told = list(complaints(report))
-        self.assertEqual(len(told), 1)
-        self.assertRegex(told[0], "everything, 12 cases, first 'dev-latest': over budget with [0-9]+ tokens$")
+        self.assertEqual(len(told), len(WRONG))  # each kind once, with its count
+        self.assertTrue(all(", 12 cases, first 'dev-latest': " in line and line.isprintable() for line in told), told)
+        json.dumps(report, ensure_ascii=False).encode("utf-8")
+
+    def test_a_selection_over_budget_passes_unseen_or_a_list_filled_again_changes_graded_rows(self):
+        report = self.report("oldest", "everything", "fills_one_list")
+        (told,) = complaints(report)
+        self.assertRegex(told, "everything, 12 cases, first 'dev-latest': over budget with [0-9]+ tokens$")
+        plain, _, reused = report["cases"].values()
+        self.assertEqual([row["turns"] for row in reused], [row["turns"] for row in plain])
 
     def test_the_script_ends_with_success_prints_what_a_selector_prints_or_loses_its_file(self):
-        names = "recent,own.py:raises,own.py:prints,own.py:moves"
-        words = [sys.executable, ROOT / "evaluate.py", "--strategies", names]
-        done = subprocess.run(words, capture_output=True, cwd=self.folder.name)
-        self.assertEqual(done.returncode, 1)
-        self.assertIn(b"own.py:raises, 12 cases, first 'dev-latest': KeyError: 'no such thing' (own.py, line 13)\n",
-                      done.stderr)
-        self.assertIn(b"looking\n", done.stderr)
-        report = json.loads(done.stdout)
+        with contextlib.chdir(self.folder):
+            status, out, err = run_command(main, "--strategies", "recent,own.py:raises,own.py:prints,own.py:moves")
+        self.assertEqual(status, 1)
+        self.assertIn("own.py:raises, 12 cases, first 'dev-latest': KeyError: 'no such thing' (own.py, line 14)\n", err)
+        self.assertIn("looking\n", err)
+        report = json.loads(out)
         self.assertEqual([splits["dev"]["cases"] for splits in report["summary"].values()], [6, 0, 6, 6])
         self.assertEqual(list(report["selectors_sha256"]), ["own.py"])
 
-    def test_the_file_of_an_own_selector_is_not_hashed(self):
-        report = run(names=[f"{self.file}:oldest"])
-        self.assertEqual(list(report["selectors_sha256"]), [self.file.as_posix()])
-
     def test_a_file_that_cannot_be_read_is_a_traceback(self):
-        for number, (text, message) in enumerate(
-            (("def f(:", "SyntaxError"), ("import sys; sys.exit()", "SystemExit"), ("1 / 0", "ZeroDivisionError"),
-             ("import nothing_of_this_name", "ModuleNotFoundError"), ("f = 7", "has no function 'f'"))
-        ):
-            broken = Path(self.folder.name, f"broken{number}.py")
-            broken.write_text(text, encoding="utf-8")
+        for text, message in (("def f(:", "SyntaxError"), ("import sys; sys.exit()", "SystemExit"),
+                              ("import nothing_of_this_name", "ModuleNotFoundError"), ("f = 7", "has no function 'f'")):
             with self.assertRaisesRegex(InputError, message):
-                run(names=[f"{broken}:f"])
+                run(names=[f"{self.write('broken.py', text)}:f"])
 
-    def test_a_list_that_a_selector_fills_again_changes_rows_that_were_graded(self):
-        names = [f"{self.file}:{name}" for name in ("oldest", "fills_one_list")]
-        plain, reused = run(names=names)["cases"].values()
-        self.assertEqual([row["turns"] for row in reused], [row["turns"] for row in plain])
-
-    def test_explain_ends_at_a_selector_that_fails(self):
-        names = [f"{self.file}:raises", f"{self.file}:exits", "recent"]
-        with contextlib.redirect_stdout(io.StringIO()) as shown:
-            self.assertEqual(main(["--explain", "held-spread", "--strategies", ",".join(names)]), 1)
-        text = shown.getvalue()
-        self.assertIn("raises: failed: KeyError: 'no such thing'", text)
-        self.assertIn("exits: failed: SystemExit: 0", text)
-        self.assertIn("\nrecent: ", text)
-
-    def test_explain_shows_one_budget_and_then_fails_at_the_next(self):
-        with contextlib.redirect_stdout(io.StringIO()) as shown, self.assertRaisesRegex(InputError, "alone cost"):
-            main(["--explain", "held-spread", "--budget", "300,3"])
-        self.assertEqual(shown.getvalue(), "")
+    def test_explain_ends_at_a_selector_that_fails_or_shows_one_budget_before_it_fails_at_the_next(self):
+        names = f"{self.file}:raises,{self.file}:exits,recent"
+        status, out, _ = run_command(main, "--explain", "held-spread", "--strategies", names)
+        self.assertEqual(status, 1)
+        for line in ("raises: failed: KeyError: 'no such thing'", "exits: failed: SystemExit: 0", "\nrecent: "):
+            self.assertIn(line, out)
+        self.refused("alone cost", main, "--explain", "held-spread", "--budget", "300,3")
 
 
 if __name__ == "__main__":

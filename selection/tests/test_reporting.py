@@ -1,9 +1,8 @@
 """What a person reads of a report: the table by budget, failures once each, cases, and what to know of a case set."""
 
-import contextlib
-import io
 import unittest
 
+from base.tests.made import run
 from evaluate import summarize
 from selection.reporting import complaints, failed_cases, remarks, table, tell
 from selection.run import find_selector
@@ -17,7 +16,7 @@ def row(case, split="dev", missing=(), stale=(), tokens=7):
 
 
 def report_of(rows, budgets=None):
-    level = {"summary": {name: summarize(found) for name, found in rows.items()}, "cases": rows}
+    level = {"summary": {name: summarize(graded) for name, graded in rows.items()}, "cases": rows}
     return {"budgets": {str(budget): level for budget in budgets}} if budgets else level
 
 
@@ -51,9 +50,8 @@ class Shown(unittest.TestCase):
                           "f, 2 cases, first 'o': over budget with 11 tokens"])
 
     def test_many_lines_are_shown_or_a_terminal_acts_on_one(self):
-        with contextlib.redirect_stderr(io.StringIO()) as told:
-            tell(["a\x1b[2J"] * 22)
-        self.assertEqual(told.getvalue(), "a\\x1b[2J\n" * 20 + "and 2 more, all in the report\n")
+        told = run(lambda _: tell(["a\x1b[2J"] * 22))
+        self.assertEqual(told, (0, "", "a\\x1b[2J\n" * 20 + "and 2 more, all in the report\n"))
 
 
 class Remarks(unittest.TestCase):

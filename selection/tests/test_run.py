@@ -1,29 +1,26 @@
 """Runs over many cases: several processes, requests counted in full, what a case explains."""
 
 import contextlib
-import io
 import json
 import os
 import select
 import signal
 import subprocess
 import sys
-import tempfile
 import unittest
-from copy import deepcopy
 from pathlib import Path
 from threading import Thread
 from unittest import mock
 
 from base.command import InputError, sha256
 from base.tests.fuzz_samples import small_tokenizer, template
-from base.tests.made import needs_tokenizer
-from evaluate import ROOT, grade, main, run
+from base.tests.made import Files, needs_tokenizer
+from base.tests.made import run as run_command
+from evaluate import ROOT, main, run
 from selection import run as run_cases
-from selection.reporting import explain
 from selection.retrievers import fill_messages
 from selection.tests.made import doubles, refuses
-from tokenizer import counter
+from tokenizer import CountError, counter
 
 SPREAD = """
 import sys
@@ -34,87 +31,69 @@ run_command(lambda argv: spread(sleeps, [sys.argv[1:]] * 2, 2))
 """
 
 
-def shared_set(folder, histories=3, questions=4):
-    """A case set of the larger form in a file: questions that share histories."""
+def shared_set(histories=3, questions=4):
+    """A case set of the larger form: questions that share histories."""
     turns = {f"h{number}": [{"id": f"t{turn}", "user": f"Item {turn} of list {number} is at place {turn * 7}.",
-                             "assistant": f"Place {turn * 7}."}
-                            for turn in range(30)]
+                             "assistant": f"Place {turn * 7}."} for turn in range(30)]
              for number in range(histories)}
     cases = [{"id": f"{name}-{turn}", "split": "dev", "kind": "lookup", "instructions": "", "history": name,
               "current": f"Where is item {turn}?", "budget": {"context_limit": 200, "max_new_tokens": 20, "margin": 0},
               "required": [{"turn": f"t{turn}", "text": f"Item {turn}"}], "stale": []}
-             for turn in range(questions)
-             for name in turns]
-    path = Path(folder, "shared.json")
-    path.write_text(json.dumps({"format": 1, "histories": turns, "cases": cases}), encoding="utf-8")
-    return path
+             for turn in range(questions) for name in turns]
+    return {"format": 1, "histories": turns, "cases": cases}
 
 
 @needs_tokenizer
-class ManyCases(unittest.TestCase):
+class ManyCases(Files):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.path = shared_set(folder.name)
+        super().setUp()
+        self.path = self.write("shared.json", shared_set())
 
     def test_another_number_of_processes_changes_a_byte(self):
-        manifest = self.path.with_name("small.json")  # a small tokenizer, since each process loads it anew
-        files = {"tokenizer.json": small_tokenizer(), "chat_template.jinja": template()}
-        manifest.write_text(json.dumps({"model": "small", "files": {
-            name: {"bytes": len(data), "sha256": sha256(data)} for name, data in files.items()}}), encoding="utf-8")
-        self.path.with_name("small").mkdir()
+        files = {"tokenizer.json": small_tokenizer(), "chat_template.jinja": template()}  # each process loads it anew
         for name, data in files.items():
-            self.path.with_name("small").joinpath(name).write_bytes(data)
-        with mock.patch.dict(os.environ, LAB_TOKENIZER=str(self.path.parent)):
+            self.write(f"small/{name}", data)
+        manifest = self.write("small.json", {"model": "small", "files": {
+            name: {"bytes": len(data), "sha256": sha256(data)} for name, data in files.items()}})
+        with mock.patch.dict(os.environ, LAB_TOKENIZER=str(self.folder)):
             one, two = (run(self.path, ["recent", "notes"], manifest=manifest, jobs=jobs) for jobs in (1, 2))
         self.assertGreater(one["summary"]["recent"]["dev"]["mean_input_tokens"], 9)
         self.assertEqual(json.dumps(one), json.dumps(two))
 
     def test_a_set_from_a_pipe_gets_the_hash_of_nothing(self):
-        pipe = self.path.with_name("shared.pipe")
+        pipe = self.folder / "shared.pipe"
         os.mkfifo(pipe)
-        data = self.path.read_bytes()
-        writer = Thread(target=lambda: pipe.write_bytes(data), daemon=True)
+        writer = Thread(target=pipe.write_bytes, args=[self.path.read_bytes()], daemon=True)
         writer.start()
         report = run(pipe, ["recent"])
         writer.join()
         self.assertEqual({**report, "case_set": "shared.json"}, run(self.path, ["recent"]))
 
     def test_a_set_that_no_report_can_name_is_run(self):
-        odd = self.path.with_name("\udcff.json")
-        odd.write_bytes(self.path.read_bytes())
         with self.assertRaisesRegex(InputError, "not UTF-8.*rename it"):
-            run(odd, ["recent"])
+            run(self.write("\udcff.json", shared_set()), ["recent"])
 
     def test_a_control_token_in_a_tool_call_is_run(self):
-        call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": {"x": [{"y": "z"}]}}}
-        messages = [{"role": "assistant", "content": "", "tool_calls": [call]},
-                    {"role": "tool", "tool_call_id": "c", "name": "f", "content": "found"}]
         token = '<|"|>'  # with quotation marks, which JSON escapes
-        for keys in ((0, "content"), (1, "content"), (1, "name"), (0, "tool_calls", 0, "function", "name"),
-                     (0, "tool_calls", 0, "function", "arguments", "x", 0, "y"),
-                     (0, "tool_calls", 0, "function", "arguments", token)):
-            value = json.loads(self.path.read_text(encoding="utf-8"))
-            turn = value["histories"]["h1"][4]
-            turn["messages"] = place = deepcopy(messages)
-            for key in keys[:-1]:
-                place = place[key]
-            place[keys[-1]] = f"a {token} b" if keys[-1] != token else "b"
-            changed = self.path.with_name("changed.json")
-            changed.write_text(json.dumps(value), encoding="utf-8")
+        said = f"a {token} b"
+        for name, arguments, result_name, content in (
+            ("f", {"x": [{"y": said}]}, "f", "r"), ("f", {token: "b"}, "f", "r"), (said, {}, "f", "r"),
+            ("f", {}, said, "r"), ("f", {}, "f", said),
+        ):
+            value = shared_set()
+            call = {"id": "c", "type": "function", "function": {"name": name, "arguments": arguments}}
+            value["histories"]["h1"][4]["messages"] = [
+                {"role": "assistant", "content": "", "tool_calls": [call]},
+                {"role": "tool", "tool_call_id": "c", "name": result_name, "content": content}]
             with self.assertRaisesRegex(InputError, r"case 'h1-0': turn 5 holds the model's control token <\|\"\|>"):
-                run(changed, ["recent"])
+                run(self.write("changed.json", value), ["recent"])
 
     def test_a_request_that_the_template_refuses_is_not_traced_to_its_case(self):
-        from tokenizer import CountError
-
-        def refuses(case, count):
-            raise CountError("the chat template refuses this request: roles must alternate; correct its messages")
-
-        with mock.patch.dict("selection.run.STRATEGIES", recent=refuses):
-            with self.assertRaisesRegex(InputError, "shared.json: case 'h0-0', recent: .*roles must alternate"):
+        refused = mock.Mock(side_effect=CountError("roles must alternate"))
+        with mock.patch.dict("selection.run.STRATEGIES", recent=refused):
+            with self.assertRaisesRegex(InputError, "shared.json: case 'h0-0', recent: roles must alternate"):
                 run(self.path, ["recent"])
-        with mock.patch("selection.cases.render", side_effect=CountError("roles must alternate")):
+        with mock.patch("selection.cases.render", refused):
             with self.assertRaisesRegex(InputError, "shared.json: case 'h0-0': roles must alternate"):
                 run(self.path, ["recent"])
 
@@ -130,10 +109,9 @@ class ManyCases(unittest.TestCase):
     def test_a_large_set_hides_how_many_requests_were_counted_in_full(self):
         self.assertNotIn("counted_in_full", run(self.path, ["recent"]))
         with mock.patch("selection.run.ALWAYS_CHECKED", 3), mock.patch("selection.run.SAMPLE", 2):
-            report = run(self.path, ["recent"])
-            self.assertEqual(report["counted_in_full"], {"requests": 12, "checked": 2})
-            report = run(self.path, ["recent"], verify=True)
-            self.assertEqual(report["counted_in_full"], {"requests": 12, "checked": 12})
+            for verify, checked in ((False, 2), (True, 12)):
+                report = run(self.path, ["recent"], verify=verify)
+                self.assertEqual(report["counted_in_full"], {"requests": 12, "checked": checked})
 
     def test_a_sum_that_is_wrong_gives_figures(self):
         with mock.patch.object(counter(), "full", lambda messages, tools=None: 1):
@@ -141,18 +119,18 @@ class ManyCases(unittest.TestCase):
                 run(self.path, ["recent"])
 
     def test_a_reply_that_a_mark_in_the_joined_one_cuts_is_found(self):
-        value = json.loads(self.path.read_text(encoding="utf-8"))
-        value["cases"] = [{**value["cases"][0], "required": [{"turn": "t0", "text": "Place 0"}]}]
+        value, text = shared_set(1, 1), type(counter()).text
+        value["cases"][0]["required"] = [{"turn": "t0", "text": "Place 0"}]
         value["histories"]["h0"][1]["assistant"] = "I think</think>Yes."
-        path, text = self.path.with_name("joined.json"), type(counter()).text
-        path.write_text(json.dumps(value), encoding="utf-8")
+        path = self.write("joined.json", value)
 
         def cutting(self, messages, tools=None):
-            return text(self, [{**one, "content": one["content"].rpartition("</think>")[2]} for one in messages], tools)
+            cut = [{**message, "content": message["content"].rpartition("</think>")[2]} for message in messages]
+            return text(self, cut, tools)
 
         replies = {"replies": lambda case, count: fill_messages(case, count, [1, 3])}
-        with mock.patch.dict("selection.retrievers.SELECTORS", replies), mock.patch.object(
-                type(counter()), "full", lambda self, messages: self(messages)):
+        full = mock.patch.object(type(counter()), "full", lambda self, messages: self(messages))
+        with mock.patch.dict("selection.retrievers.SELECTORS", replies), full:
             self.assertEqual(run(path, ["replies"])["cases"]["replies"][0]["missing"], [])
             with mock.patch.object(type(counter()), "text", cutting):
                 (row,) = run(path, ["replies"])["cases"]["replies"]
@@ -180,45 +158,35 @@ class ManyCases(unittest.TestCase):
 
 
 @needs_tokenizer
-class Explained(unittest.TestCase):
+class Explained(Files):
+    def lines(self, *arguments):
+        status, out, _ = run_command(main, *arguments)
+        self.assertEqual(status, 0)
+        self.assertTrue(all(map(str.isprintable, out.splitlines())))
+        return out.splitlines()
+
     def test_a_turn_is_left_out_without_a_reason(self):
-        with contextlib.redirect_stdout(io.StringIO()) as out:
-            self.assertEqual(main(["--explain", "dev-spread"]), 0)
-        text = out.getvalue()
+        lines = self.lines("--explain", "dev-spread")
         for line in ("turn 1  - not reached: turn 2 did not fit and ended the walk",
                      "turn 2  - does not fit: costs 310", "turn 4  - shares no word with the question",
                      "turn 3  + taken", "missing: 400 days of history",
                      "note    - [turn 1, user] Audit exports must cover 400 days of history."):
-            self.assertIn(line, text)
+            self.assertIn(f"  {line}", lines)
 
-    def test_an_id_takes_several_lines(self):
-        with tempfile.TemporaryDirectory() as folder:
-            path = shared_set(folder, 1, 1)
-            value = json.loads(path.read_text(encoding="utf-8"))
-            value["cases"][0].update(id="a\n\x1b[2J", kind="b\r")
-            path.write_text(json.dumps(value), encoding="utf-8")
-            lines, _ = explain(path, "a\n\x1b[2J", ["recent"], grade)
+    def test_an_id_takes_several_lines_or_a_note_is_left_out_or_shown_in_part(self):
+        value = shared_set(1, 1)
+        value["cases"][0].update(id="a\n\x1b[2J", kind="b\r")
+        value["histories"]["h0"][1]["assistant"] = "It must hold\n- [turn 2, user] </notes> must not"
+        path = self.write("odd.json", value)
+        lines = self.lines("--explain", "a\n\x1b[2J", "--cases", path, "--strategies", "notes")
         self.assertEqual(lines[0], "case a \\x1b[2J (dev, b\\r)")
-        self.assertEqual([line for line in lines if not line.isprintable()], [])
-
-    def test_a_note_is_left_out_or_shown_in_part(self):
-        note = "It must hold\n- [turn 2, user] </notes> must not"
-        with tempfile.TemporaryDirectory() as folder:
-            path = shared_set(folder, 1, 1)
-            value = json.loads(path.read_text(encoding="utf-8"))
-            value["histories"]["h0"][1]["assistant"] = note
-            path.write_text(json.dumps(value), encoding="utf-8")
-            lines, failed = explain(path, "h0-0", ["notes"], grade)
-        self.assertFalse(failed)
         self.assertEqual([line for line in lines if "  note " in line],
                          ["  note    - [turn 2, assistant] It must hold - [turn 2, user] &lt;/notes&gt; must not"])
 
 
-class Pool(unittest.TestCase):
-    def test_results_come_in_the_order_of_their_ends(self):
+class Pool(Files):
+    def test_results_come_in_the_order_of_their_ends_or_an_error_in_a_worker_is_a_traceback(self):
         self.assertEqual(run_cases.spread(doubles, [[1], [2, 3], [4]], 2), [[2], [4, 6], [8]])
-
-    def test_an_error_in_a_worker_is_a_traceback(self):
         with self.assertRaisesRegex(InputError, "^case 1: is wrong$"):
             run_cases.spread(refuses, [[1], [2]], 2)
 
@@ -238,21 +206,20 @@ class Pool(unittest.TestCase):
         def ended():  # a named pipe ends when nobody has it open any more
             self.assertEqual(read(), b"", "a worker lives on")
 
-        with tempfile.TemporaryDirectory() as folder:
-            pipe = os.path.join(folder, "pipe")
-            os.mkfifo(pipe)
-            heard = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-            self.addCleanup(os.close, heard)
-            words = [sys.executable, "-c", SPREAD, pipe]
-            options = {"stderr": subprocess.PIPE, "cwd": ROOT, "start_new_session": True, "preexec_fn": default}
-            with subprocess.Popen(words, **options) as running:
-                try:
-                    told = b""
-                    while told.count(b"\n") < 2:
-                        told += read()
-                    yield running, list(map(int, told.split())), ended
-                finally:
-                    os.killpg(running.pid, signal.SIGKILL)
+        pipe = Path(self.folder, "pipe")
+        pipe.unlink(missing_ok=True)
+        os.mkfifo(pipe)
+        heard = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+        self.addCleanup(os.close, heard)
+        options = {"stderr": subprocess.PIPE, "cwd": ROOT, "start_new_session": True, "preexec_fn": default}
+        with subprocess.Popen([sys.executable, "-c", SPREAD, pipe], **options) as running:
+            try:
+                told = b""
+                while told.count(b"\n") < 2:
+                    told += read()
+                yield running, list(map(int, told.split())), ended
+            finally:
+                os.killpg(running.pid, signal.SIGKILL)
 
     def test_a_stop_waits_for_the_work_or_is_told_by_each_worker(self):
         for stop in (os.kill, os.killpg):  # the second as a terminal does

@@ -1,4 +1,4 @@
-"""The four rules, each on a small case of its own: what is taken, what is skipped, and in which order."""
+"""The four rules against their text, written down plainly: what is taken, what is skipped, and in which order."""
 
 import random
 import re
@@ -10,46 +10,20 @@ from strategies import STRATEGIES, longest_end, render
 
 
 class Rules(unittest.TestCase):
-    def test_recent_skips_a_turn_that_does_not_fit(self):
-        case = case_of(("a b", "c"), ("long " * 300, "x"), ("d", "e"), room=20)
-        self.assertEqual(STRATEGIES["recent"](case, count_words)["turns"], [2])
-
-    def test_relevant_takes_the_older_of_two_equal_turns(self):
-        case = case_of(("alpha one", "x"), ("alpha two", "x"), current="alpha", room=6)
-        self.assertEqual(STRATEGIES["relevant"](case, count_words)["turns"], [1])
-
-    def test_relevant_stops_at_a_turn_that_does_not_fit(self):
-        case = case_of(("alpha", "x"), ("alpha beta " + "w " * 50, "x"), current="alpha beta", room=10)
-        self.assertEqual(STRATEGIES["relevant"](case, count_words)["turns"], [0])
-
-    def test_relevant_counts_a_repeated_word_twice(self):
-        case = case_of(("alpha beta", "x"), ("alpha alpha alpha", "x"), current="alpha beta alpha", room=8)
-        self.assertEqual(STRATEGIES["relevant"](case, count_words)["turns"], [0])
-
     def test_words_are_stemmed(self):
         self.assertEqual(strategies.words("The Passwords, for 14-days!"), {"passwords", "14", "days"})
-
-    def test_hybrid_takes_the_newest_turn_twice_or_fails_where_it_does_not_fit(self):
-        case = case_of(("alpha", "x"), ("alpha " * 60, "x"), current="alpha", room=10)
-        self.assertEqual(STRATEGIES["hybrid"](case, count_words)["turns"], [0])
-        case = case_of(("alpha", "x"), ("other", "x"), current="alpha", room=20)
-        self.assertEqual(STRATEGIES["hybrid"](case, count_words)["turns"], [0, 1])
 
     def test_an_empty_history_breaks_a_strategy(self):
         for name, select in STRATEGIES.items():
             self.assertEqual(select(case_of(), count_words)["turns"], [], name)
 
-    def test_chosen_turns_are_rendered_out_of_order(self):
-        case = case_of(("one", "1"), ("two", "2"), ("three", "3"))
-        contents = [message["content"] for message in render(case, [2, 0])]
-        self.assertEqual(contents, ["Be brief.", "one", "1", "three", "3", "What is it?"])
-
-    def test_tool_calls_are_rendered_apart_from_their_turn(self):
-        case = case_of(("list", "two files"))
+    def test_chosen_turns_are_rendered_out_of_order_or_tool_calls_apart_from_their_turn(self):
         call = {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "ls", "arguments": {}}}]}
-        case["history"][0]["messages"] = [call, {"role": "tool", "content": "a b"}]
-        self.assertEqual(
-            [message["role"] for message in render(case, [0])][1:-1], ["user", "assistant", "tool", "assistant"])
+        tool = {"role": "tool", "content": "a b"}
+        case = case_of({"user": "one", "assistant": "1", "messages": [call, tool]}, ("two", "2"), ("three", "3"))
+        said = [(message["role"], message["content"]) for message in render(case, [2, 0])]
+        self.assertEqual(said, [("system", "Be brief."), ("user", "one"), ("assistant", ""), ("tool", "a b"),
+                                ("assistant", "1"), ("user", "three"), ("assistant", "3"), ("user", "What is it?")])
 
 
 def as_published(name, case):
@@ -91,7 +65,7 @@ def as_published(name, case):
 class Published(unittest.TestCase):
     def test_a_rule_chooses_other_turns_or_notes_than_its_text_says(self):
         rng, parts = random.Random(4), "Must limit never! port\nhost  port. <a> & Port? the of 14".split(" ")
-        for _ in range(300):
+        for _ in range(200):
             question, *said = (" ".join(rng.choices(parts, k=rng.choice((2, 3, 9, 40)))) for _ in range(15))
             turns = list(zip(said[::2], said[1::2]))[: rng.randint(1, 7)]
             case = case_of(*turns, current=question, room=rng.randint(50, 200))
