@@ -31,11 +31,12 @@ SAYS = {  # what differs in a reply: its text, the message behind it, its last l
     "cut_prompt": {"off": -7}, "long_prompt": {"off": 7}}
 BREAKS = {  # what comes behind the first part of a stream: bytes, or how long to wait before a reset
     "reset": 0, "stall": 5, "cut_line": b'40\r\n{"message": {"content": "half',
-    "stopped_stream": b"0\r\n\r\n",  # ends in good order, without a last line: the repeat guard does so
+    **dict.fromkeys(("stopped_stream", "stopped_change"), b"0\r\n\r\n"),  # in good order, as by the repeat guard
     "error_line": b'1e\r\n{"error": "context canceled"}\n\r\n0\r\n\r\n',
     "not_utf8": b'1e\r\n{"message": {"content": "\xff"}}\n\r\n0\r\n\r\n'}
-CHANGES = {"change_version": ("version", "0.33.0"), "change_digest": ("digest", "f" * 64),
-           "gone": ("tag", "away:latest"), "down": ("down", True)}  # of the server while an answer is under way
+CHANGES = {  # of the server while an answer is under way
+    **dict.fromkeys(("change_version", "stopped_change"), ("version", "0.33.0")), "change_digest": ("digest", "f" * 64),
+    "gone": ("tag", "away:latest"), "down": ("down", True)}
 
 
 def stand_in_count(messages, tools=None):
@@ -85,10 +86,9 @@ class Handler(BaseHTTPRequestHandler):
         self.close_connection = cut is not None or self.close_connection
 
     def drop(self, wait_s):
-        """Break the connection after a while so that the client sees a reset."""
         self.double.release.wait(wait_s)
         self.close_connection = True
-        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # closed: a reset
         self.connection.close()
 
 
@@ -117,8 +117,8 @@ class OllamaDouble(Double):
 
     def __init__(self, fault=None, count=stand_in_count, before_reply=lambda number, stage: None):
         super().__init__()
-        by_number = fault if isinstance(fault, dict) else None
-        self.fault = fault if callable(fault) else lambda number, _: by_number.get(number) if by_number else fault
+        named = {int(number): name for number, name in fault.items()} if isinstance(fault, dict) else {}
+        self.fault = fault if callable(fault) else lambda number, _: named.get(number) if named else fault
         self.count, self.before_reply = count, before_reply
         self.version, self.digest, self.tag = MODEL["ollama_version"], MODEL["ollama_digest"], MODEL["ollama_tag"]
         self.shown = {"capabilities": ["completion", "vision", "tools"], "parameters": "top_k 64\ntemperature 1",
@@ -158,7 +158,7 @@ class OllamaDouble(Double):
         http.send_header("Transfer-Encoding", "chunked")
         http.end_headers()
         for place, part in enumerate(parts):
-            if part.get("done") and fault in CHANGES:
+            if fault in CHANGES and (part.get("done") or fault in BREAKS):
                 setattr(self, *CHANGES[fault])
             line = json.dumps({"model": self.tag, "done": False, **part}).encode()
             http.wfile.write(f"{len(line) + 1:x}\r\n".encode() + line + b"\n\r\n")

@@ -10,13 +10,12 @@ from answer_model import MODEL, AnswerModel, read_model
 from answers.exchange import BrokenReply, ServerError, base_url
 from answers.recording import read_recording
 from answers.server import OpenAIModel
-from answers.tests.made import INPUTS, Recording
+from answers.tests.made import INPUTS, SMALL, Recording
 from answers.tests.ollama_double import OllamaDouble, OpenAIDouble, stand_in_count
 from base.command import InputError, dump
 from base.tests.made import Files, run
 
-MESSAGES = [{"role": "system", "content": "Answer from the conversation."},
-            {"role": "user", "content": "Who is on call?"}]
+MESSAGES = SMALL[0]["messages"]
 SIZES = {"num_ctx": 384, "num_predict": 96, "seed": 1}
 
 
@@ -37,22 +36,19 @@ class Addresses(unittest.TestCase):
 
 
 class Requests(unittest.TestCase):
-    def test_overrides_reach_the_request_and_the_rest_stays_pinned(self):
+    def test_overrides_and_tools_reach_the_request_and_the_rest_stays_pinned(self):
+        tool = {"type": "function", "function": {"name": "look_up", "parameters": {"type": "object", "properties": {}}}}
         for kind, options in ((AnswerModel, lambda body: body["options"]), (OpenAIModel, lambda body: body)):
-            sent = options(kind.request(MODEL, MESSAGES, **SIZES, options={"temperature": 0.0}))
-            self.assertEqual((sent["temperature"], sent["top_k"], sent["top_p"]), (0.0, 64, 0.95))
+            body = kind.request(MODEL, MESSAGES, [tool], **SIZES, options={"temperature": 0.0})
+            self.assertEqual([options(body)[name] for name in ("temperature", "top_k", "top_p")], [0.0, 64, 0.95])
+            self.assertEqual(body["tools"], [tool])
+            self.assertNotIn("tools", kind.request(MODEL, MESSAGES, [], **SIZES))
 
     def test_what_a_server_would_ignore_or_take_for_something_else_is_refused(self):
         for case in INPUTS["options"]:
             for kind in (AnswerModel, OpenAIModel):
                 with self.subTest(case, kind=kind.api), self.assertRaises(InputError):
                     kind.request(MODEL, MESSAGES, **{**SIZES, **case})
-
-    def test_tools_are_sent_where_there_are_some(self):
-        tool = {"type": "function", "function": {"name": "look_up", "parameters": {"type": "object", "properties": {}}}}
-        for kind in (AnswerModel, OpenAIModel):
-            self.assertEqual(kind.request(MODEL, MESSAGES, [tool], **SIZES)["tools"], [tool])
-            self.assertNotIn("tools", kind.request(MODEL, MESSAGES, [], **SIZES))
 
 
 class Blocks(Files):

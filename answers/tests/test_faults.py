@@ -14,7 +14,7 @@ from answers import exchange
 from answers.exchange import BrokenReply, ServerError, Unavailable
 from answers.recording import incomplete_kind, read_recording
 from answers.server import read_completion, read_stream
-from answers.tests.made import SMALL, Recording
+from answers.tests.made import INPUTS, SMALL, Recording
 from answers.tests.ollama_double import stand_in_count
 
 ASKED = {"messages": SMALL[0]["messages"], "num_ctx": 384, "num_predict": 96, "seed": 1}
@@ -23,35 +23,20 @@ ASKED = {"messages": SMALL[0]["messages"], "num_ctx": 384, "num_predict": 96, "s
 class KeptAside(Recording):
     """Every reply that is no answer has a name, is in the journal as it came, and is never graded."""
 
-    def ask_apart(self, name, fault, seeds=(1, 2)):
-        """(double, entries by seed, asides) of a recording of its own."""
-        self.out, double = self.folder / f"{name}.json", self.double(fault)
-        answers, asides, raised = self.ask(double, SMALL[:1], seeds=seeds)
-        self.assertIsNone(raised)
-        return double, {entry["seed"]: entry for entry in answers.values()}, asides
-
-    def test_a_reply_that_stays_broken_is_asked_once_more_and_then_incomplete(self):
-        kinds = {"stopped_stream": "stopped_stream reset cut_line", "error_body": "error_line error_200",
-                 "bad_counts": "no_counts over_length short_length", "unknown_end": "load", "too_large": "huge",
-                 "unreadable_reply": "html nan not_utf8 surrogate two_last"}
-        for kind, fault in [(kind, fault) for kind, faults in kinds.items() for fault in faults.split()]:
+    def test_a_reply_that_is_no_answer_is_asked_for_once_more_and_a_real_outcome_is_kept_as_it_came(self):
+        for case in INPUTS["faults of a reply"]:
+            fault, kind, again = case["fault"], case["kind"], case["asked"] == 3
+            self.out, double = self.folder / f"{fault}.json", self.double(dict.fromkeys(range(1, case["asked"]), fault))
+            answers, asides, raised = self.ask(double, SMALL[:1], seeds=(1, 2))
+            first, second = sorted(answers.values(), key=lambda entry: entry["seed"])
             with self.subTest(fault):
-                _, entries, asides = self.ask_apart(fault, {1: fault, 2: fault})
-                self.assertEqual((entries[1], "answer" in entries[2]), ({"seed": 1, "incomplete": kind}, True))
-                self.assertEqual([line["why"] for line in asides if line["raw"]], [kind] * 2)
+                self.assertEqual((raised, len(double.chats), incomplete_kind(second)), (None, case["asked"], None))
+                self.assertEqual((incomplete_kind(first), "incomplete" in first), (kind, again))
+                self.assertEqual([line["why"] for line in asides if line["raw"]], [kind] * 2 * again)
+                calls = [{"function": {"name": "look_up", "arguments": {"q": 1}}}] if fault == "tool_call" else []
+                self.assertEqual(first.get("tool_calls", []), calls)
                 if fault == "cut_line":  # kept to the byte
                     self.assertTrue(asides[0]["raw"].endswith('{"message": {"content": "half'))
-
-    def test_real_outcomes_are_kept_as_they_came_and_not_asked_again(self):
-        kinds = {"length": "cut_by_length", "empty": "empty_text", "blank": "empty_text", "think_field": "thinking",
-                 "think_text": "thinking", "tool_call": None}
-        for fault, kind in kinds.items():
-            with self.subTest(fault):
-                double, entries, asides = self.ask_apart(fault, fault, seeds=[1])
-                self.assertEqual((asides, len(double.chats)), ([], 1))
-                self.assertEqual((incomplete_kind(entries[1]), "incomplete" in entries[1]), (kind, False))
-                calls = [{"function": {"name": "look_up", "arguments": {"q": 1}}}] if fault == "tool_call" else []
-                self.assertEqual(entries[1]["tool_calls"], calls)
 
     def test_incomplete_answers_and_a_cut_prompt_are_counted_on_their_own_lines(self):
         double = self.double({1: "length", 2: "stopped_stream", 3: "stopped_stream", 5: "cut_prompt"})
@@ -65,53 +50,34 @@ class KeptAside(Recording):
         self.assertEqual(recording["answers"]["recent"]["held-latest"][1], {"seed": 2, "incomplete": "stopped_stream"})
 
     def test_a_fault_ends_the_run_and_what_came_is_set_aside_and_the_rest_unmixed(self):
-        def broken(number, body):
-            double.version = "0.33.0" if number == 4 else double.version
-            return "stopped_stream" if number > 2 else None
-
-        changed, unknown, waits = "changed during the run", "what gave it is not known", [1, 5, 20, 60]
-        for name, fault, answered, asked, whys, says, waited in (
-                ("version", {3: "change_version"}, 2, 3, ["server_changed"], changed, []),
-                ("digest", {3: "change_digest"}, 2, 3, ["server_changed"], changed, []),
-                ("gone", {3: "gone"}, 2, 3, ["server_changed"], changed, []),
-                ("broken and changed", broken, 2, 4, ["stopped_stream", "server_changed"], changed, [2]),
-                ("cut", {3: "cut_prompt"}, 2, 3, ["count_mismatch"], "count_mismatch: .* was cut", []),
-                ("long", {3: "long_prompt"}, 2, 3, ["count_mismatch"], "count_mismatch: .* another template", []),
-                ("refused for good", "400", 0, 1, [], "status 400", []), ("lost", "404", 0, 1, [], "status 404", []),
-                ("not followed", "redirect", 0, 1, [], "status 302", []),
-                ("bounded", lambda number, body: "503" if number > 4 else None, 4, 9, [], "status 503", waits),
-                ("down", {3: "down"}, 2, 3, ["unconfirmed"], unknown, waits)):
-            self.out, double = self.folder / f"{name}.json", self.double(fault)
+        for case in INPUTS["faults that end a run"]:
+            self.out, double = self.folder / f"{case['name']}.json", self.double(case["faults"])
             self.waits.clear()
             answers, asides, raised = self.ask(double)
-            with self.subTest(name):
-                self.assertRegex(str(raised), says)
-                self.assertEqual((len(answers), len(double.chats), self.waits), (answered, asked, waited))
-                self.assertEqual([line["why"] for line in asides], whys)
+            with self.subTest(case["name"]):
+                self.assertRegex(str(raised), case["says"])
+                self.assertEqual((len(answers), len(double.chats), self.waits),
+                                 (case["answers"], case["asked"], case["waits"]))
+                self.assertEqual([line["why"] for line in asides], case["set_aside"])
                 self.assertTrue(all("Answer" in (line.get("raw") or line["entry"]["answer"]) for line in asides))
                 self.assertNotIn("/elsewhere", [path for path, _ in double.requests])
         double.down = False  # the last one goes on
         answers, _, _ = self.ask(double)
         self.assertEqual((len(answers), len(double.chats)), (10, 11))
 
-    def test_an_answer_in_the_journal_whose_prompt_is_counted_otherwise_now_ends_the_run(self):
-        self.ask(self.double())
+    def test_an_answer_belongs_to_its_exact_request_server_and_count(self):
         double = self.double()
+        messages = [*SMALL[0]["messages"][:-1], {"role": "user", "content": "And then, who else?"}]
+        changed = {**SMALL[0], "messages": messages, "input_tokens": stand_in_count(messages)}
+        for plan, version, asked in ((SMALL, "0.32.14", 10), ([changed, SMALL[1]], "0.32.14", 15),
+                                     (SMALL, "0.33.0-rc2", 25)):  # asked anew; the old answers are kept and not used
+            double.version = version
+            answers, _, _ = self.ask(double, plan)
+            self.assertEqual((len(double.chats), len(answers)), (asked, asked))
         for change in (1, -1):
             _, _, raised = self.ask(double, [{**SMALL[0], "input_tokens": SMALL[0]["input_tokens"] + change}])
             self.assertRegex(str(raised), "held-latest seed 1: count_mismatch: recorded with")
-        self.assertEqual(double.chats, [])
-
-    def test_a_changed_request_or_another_version_is_asked_anew_and_the_old_answer_is_kept_but_not_used(self):
-        double = self.double()
-        self.ask(double)
-        messages = [*SMALL[0]["messages"][:-1], {"role": "user", "content": "And then, who else?"}]
-        changed = {**SMALL[0], "messages": messages, "input_tokens": stand_in_count(messages)}
-        answers, _, _ = self.ask(double, [changed, SMALL[1]])
-        self.assertEqual((len(double.chats), len(answers)), (15, 15))
-        double.version = "0.33.0-rc2"
-        answers, _, _ = self.ask(double)
-        self.assertEqual((len(double.chats), len(answers)), (25, 25))
+        self.assertEqual(len(double.chats), 25)
 
 
 class Tries(Recording):
