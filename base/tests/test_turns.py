@@ -2,7 +2,7 @@
 
 import unittest
 
-from base.turns import MessageError, turn_of
+from base.turns import MessageError, between, history_problem, turn_of
 from workbench.tests.made import CHAT
 
 
@@ -18,3 +18,7 @@ class Turns(unittest.TestCase):
         twice = {**CHAT[2], "tool_calls": CHAT[2]["tool_calls"] * 2}
         self.assertRaisesRegex(MessageError, "'c1' has no result", turn_of, [CHAT[1], twice, *CHAT[3:5]])
         self.assertEqual(len(turn_of([CHAT[1], twice, CHAT[3], *CHAT[3:5]])["messages"]), 3)
+        for messages, problem in (([CHAT[2], CHAT[3], CHAT[3]], "message 3 answers no call of the message before it"),
+                                  ([twice, CHAT[3], CHAT[3]], "the call id 'c1' stands twice in the conversation")):
+            turn = {"user": "q", "assistant": "", "messages": between([CHAT[1], *messages])}
+            self.assertIn(problem, history_problem([turn], own_calls=True))
