@@ -117,12 +117,15 @@ def dump(value):
     return text
 
 
-def write_bytes(path, data, keep=False):
+def replace_file(path, data, own=None):
     """Write a whole file or leave the old one as it was: a temporary file beside it, flushed, then moved.
 
-    data: bytes, or an iterable of bytes; keep: an earlier file of other content is kept under another name.
+    data: bytes, or an iterable of bytes. own: own(path) tells whether the file there is an earlier output of the same
+    command, which is then kept under another name; anything else is left as it is, with an InputError.
     """
     path = Path(path)
+    if own:
+        check_replaceable(path, own)
     temporary = path.parent / f"{path.name}.{secrets.token_hex(4)}.part"
     try:
         if path.exists() and not path.is_file():  # moved over a device such as /dev/null, a file would take its place
@@ -133,7 +136,7 @@ def write_bytes(path, data, keep=False):
             os.fsync(file.fileno())
         if path.exists():
             shutil.copymode(path, temporary)
-            if keep and not filecmp.cmp(path, temporary, shallow=False):
+            if own and not filecmp.cmp(path, temporary, shallow=False):
                 keep_earlier(path)
         os.replace(temporary, path)
     except OSError as error:
@@ -146,7 +149,7 @@ def write_bytes(path, data, keep=False):
 
 def write_json(path, value):
     """`dump(value)` into a file, whole or not at all."""
-    write_bytes(path, dump(value).encode("utf-8"))
+    replace_file(path, dump(value).encode("utf-8"))
 
 
 def whole_numbers(text):
@@ -155,15 +158,6 @@ def whole_numbers(text):
     if min(numbers) < 1 or len(set(numbers)) < len(numbers):
         raise argparse.ArgumentTypeError(f"{text!r:.60} is no list of positive whole numbers like 1024,4096")
     return numbers
-
-
-def replace_file(path, data, own):
-    """write_bytes where nothing stands, or an earlier output of the same command, which is kept beside the new one.
-
-    own(path) tells whether the file there is such an output; anything else is left as it is, with an InputError.
-    """
-    check_replaceable(path, own)
-    write_bytes(path, data, keep=True)
 
 
 def keep_earlier(path):

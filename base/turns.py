@@ -141,7 +141,7 @@ def between(group):
             continue
         text, calls = text_of(message), calls_of(message)
         unanswered += [call["id"] for call in calls]
-        if messages and messages[-1]["role"] == "assistant" and "tool_calls" not in messages[-1]:
+        if messages and messages[-1]["role"] == "assistant":  # one with calls is left without results, and refused
             text = "\n\n".join(part for part in (messages.pop()["content"], text) if part)
         messages.append({"role": "assistant", "content": text, **({"tool_calls": calls} if calls else {})})
     if unanswered:
@@ -152,7 +152,7 @@ def between(group):
 def turn_of(group):
     """The turn of a group; MessageError for one that cannot be read."""
     messages, closing = between(group), ""
-    if messages and messages[-1]["role"] == "assistant" and "tool_calls" not in messages[-1]:
+    if messages and messages[-1]["role"] == "assistant":
         closing = messages.pop()["content"]
     turn = {"user": text_of(group[0]), "assistant": closing, **({"messages": messages} if messages else {})}
     if problem := turn_problem(turn):

@@ -13,7 +13,7 @@ from datetime import date
 from itertools import count
 from pathlib import Path
 
-from base.command import InputError, read_json, sha256, write_bytes
+from base.command import InputError, read_json, replace_file, sha256
 from base.lines import lock
 from base.shapes import Each, Only, misfit
 
@@ -141,6 +141,6 @@ def put(path, data):
             kept = path.rename(next(name for name in names if not os.path.lexists(name)))
             tell(f"{path.name} was not the pinned file; it is {kept.name} now")
         if data is not None:
-            write_bytes(path, data)
+            replace_file(path, data)
     except (OSError, InputError) as error:
         raise InputError(f"{error}; {ELSEWHERE}") from None

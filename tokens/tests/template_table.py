@@ -20,7 +20,7 @@ from pathlib import Path
 
 import strategies
 import tokenizer
-from base.command import InputError, dump, make_parser, progress, read_json, run_command, sha256, write_bytes
+from base.command import InputError, dump, make_parser, progress, read_json, replace_file, run_command, sha256
 from base.shown import columns
 from tokenizer import Counter
 from tokens.gguf import read_metadata
@@ -54,7 +54,7 @@ def kept_templates():
                 raise InputError(f"{name}: {error}; set pip's index-url to a mirror, or go online") from None
             (place / name).mkdir(parents=True, exist_ok=True)
             for member, content in unpacked.items():
-                write_bytes(place / name / Path(member).name, content)
+                replace_file(place / name / Path(member).name, content)
     return {name: {member: verified(place / name / Path(member).name, digest) for member, digest in pinned.items()}
             for name, pinned in pins.items()}
 
