@@ -6,7 +6,7 @@ import os
 from answers import record
 from answers.exchange import ServerError
 from answers.tests.made import INPUTS, Recording
-from base.command import InputError, write_bytes
+from base.command import InputError, replace_file
 
 PINNED = "b37049369adfe3d2b653af0ab301a062ca5cbe96ace6aa0d3f2559ee9b563fc2"
 
@@ -54,7 +54,7 @@ class Refused(Recording):
         if hasattr(os, "mkfifo"):  # in place of a device: as root, a mistake here would replace /dev/null itself
             os.mkfifo(pipe)
             places.append(pipe)
-            self.assertRaisesRegex(InputError, "is no file", write_bytes, pipe, b"x")
+            self.assertRaisesRegex(InputError, "is no file", replace_file, pipe, b"x")
             self.assertTrue(pipe.is_fifo())
         for out in places:
             with self.subTest(out):
