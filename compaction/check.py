@@ -139,8 +139,8 @@ def measured(what, args, run, extractive):
             "keep_share": None if isinstance(what, Path) else args.keep_share, "gates": run["gates"],
             "counter": counter.profile(), "manifest_sha256": file_hash(manifest),
             "fixtures": {"conversations": len(fixtures), "items": len(items), "sha256": fixtures_hash(fixtures)},
-            "judge": judge.about() if judge else None, "left_out": left_out,
-            **summarize(items, contexts, limit, run["gates"], judge_quality(judge.card) if judge else None),
+            "judge": judge.about if judge else None, "left_out": left_out,
+            **summarize(items, contexts, limit, run["gates"], judge_quality(judge.about["card"]) if judge else None),
             "contexts": contexts, "items": items}
 
 

@@ -71,11 +71,10 @@ def find_compactor(name, model_file=None, manifest=None):
     """{"name", "function", "extractive", "sha256"} for a built-in name, "summary" (and its "model") or one's own."""
     if name == "summary":
         model = pinned_model(model_file, manifest)
-        function = make_summary(partial(answer_text, model, num_predict=SUMMARY_TOKENS))
-        more = {"model": model["identity"]}
+        ask, more = partial(answer_text, model, num_predict=SUMMARY_TOKENS), {"model": model["identity"]}
+        function = make_summary(ask)
     else:
-        function = BUILT_IN.get(name) or load_function(name, f"one of {', '.join([*BUILT_IN, 'summary'])}")
-        more = {}
+        function, more = BUILT_IN.get(name) or load_function(name, f"{', '.join(BUILT_IN)}, summary"), {}
     return {"name": name, "function": function, "extractive": bool(getattr(function, "extractive", False)),
             "sha256": code_hash(function), **more}
 
@@ -121,14 +120,13 @@ def as_case(history, budget):
     front, turns = [], []
     for message in history[:-1]:
         if message["role"] == "user":
+            blocks, message = split_notes(message)
+            front += blocks
             turns.append([message])
         elif turns:
             turns[-1].append(message)
         else:
             front.append(message["content"])  # what was left in front of the first user message
-    for turn in turns:
-        notes_block, turn[0] = split_notes(turn[0])
-        front += notes_block
     return {"instructions": "\n\n".join(filter(None, front)), "current": history[-1]["content"], "budget": budget,
             "history": [as_turn(turn) for turn in turns]}
 
@@ -137,9 +135,8 @@ def as_turn(messages):
     """A turn of the lab from its messages: the user's, what tools did, and the closing text."""
     first, *rest = messages
     closes = bool(rest) and rest[-1]["role"] == "assistant" and not rest[-1].get("tool_calls")
-    turn = {"user": first["content"], "assistant": rest[-1]["content"] if closes else ""}
-    between = rest[:-1] if closes else rest
-    return turn | ({"messages": between} if between else {})
+    closing = rest.pop()["content"] if closes else ""
+    return {"user": first["content"], "assistant": closing, **({"messages": rest} if rest else {})}
 
 
 def split_notes(message):

@@ -136,7 +136,7 @@ def objects(text):
 def recorded_judge(name=None, path=None, card_path=None, manifest=None):
     """The judge that a command's options name: one to ask, recorded verdicts, or both; None where they name none.
 
-    It has an `identity`, a `card` (or "unmeasured") and `about()`, what a report says of it.
+    Its `about` is what a report says of it: {"identity", "card": the card or "unmeasured"}.
     """
     if not (name or path):
         if card_path:
@@ -161,8 +161,7 @@ def recorded_judge(name=None, path=None, card_path=None, manifest=None):
                 append_line(path, known[key])
         return known.get(key)
 
-    judge.identity, judge.card = identity, read_card(card_path, identity) if card_path else "unmeasured"
-    judge.about = lambda: {"identity": identity, "card": judge.card}
+    judge.about = {"identity": identity, "card": read_card(card_path, identity) if card_path else "unmeasured"}
     return judge
 
 

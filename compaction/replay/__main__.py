@@ -145,7 +145,7 @@ def main(argv=None):
     last = {context["conversation_id"]: context for context in contexts}
     rows = [replay(fixture, last[fixture["conversation_id"]], agent, judge, counter.count, room, args.steps)
             for fixture in progress(fixtures, desc="replay", unit="conversation")]
-    report = {"compactor": compactor, "agent": identity, "judge": judge.about() if judge else None, "budget": budget,
+    report = {"compactor": compactor, "agent": identity, "judge": judge.about if judge else None, "budget": budget,
               "keep_share": args.keep_share, "window": window, "steps": args.steps, "counter": counter.profile(),
               "fixtures": {"conversations": len(fixtures), "sha256": fixtures_hash(fixtures)},
               "summary": summarize(rows), "rows": rows}

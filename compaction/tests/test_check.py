@@ -145,7 +145,7 @@ class Command(Files):
         for name, code in (("leaves", "def keep(h, b, c):\n    raise SystemExit(0)"), ("half", "def f("),
                            ("leaves_at_once", "raise SystemExit(0)"), ("needs_another", "import nor.such")):
             self.write(f"{name}.py", code)
-        names = {"no name known here; give one of recent, notes, ledger, summary": "nothing",
+        names = {"no name known here; give recent, notes, ledger, summary, or": "nothing",
                  "run from the folder that holds no_such_module": "no_such_module:f",
                  "no_such_part'; run from the folder": "compaction.no_such_part:f",
                  "'nor'; mend the file": "needs_another:f", ".half.py, line 1.; mend the file": "half:f",

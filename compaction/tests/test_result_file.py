@@ -9,7 +9,7 @@ from base.command import InputError, read_json
 from base.stats import resolution
 from base.tests.made import Files
 from compaction import result_file
-from compaction.result_file import check_report, item_problems, record, record_path
+from compaction.result_file import check_report, item_problems, record, record_path, side_problems
 from compaction.tests.made import made_item, made_report, made_result
 
 
@@ -55,11 +55,24 @@ class Checking(unittest.TestCase):
             alone = {field: part for field, part in PAIR.items() if field != side}
             self.assertRaisesRegex(InputError, "a comparison without two sides", check_report, alone, "r.json")
 
-    def test_a_failed_compaction_kept_an_item(self):
-        context = {"turn": 9, "inside": False, "opaque": False, "failed": True}
-        for verdict, told in (("absent", []),
-                              ("verbatim", ["compaction 1: cannot be verbatim without a judge's key there"])):
-            self.assertEqual(list(item_problems(made_item(verdict) | {"turn": 1}, {"1": context})), told)
+    def test_a_failed_compaction_kept_an_item_or_one_inside_a_turn_surely_came_after_it(self):
+        context = {"turn": 9, "inside": False, "opaque": False, "failed": False}
+        for change, turn, verdicts, told in (
+            ({"failed": True}, 1, ["absent"], []),
+            ({"failed": True}, 1, ["verbatim"], ["compaction 1: cannot be verbatim without a judge's key there"]),
+            ({"inside": True}, 8, ["verbatim"], []),
+            ({"inside": True}, 8, [], []),
+            ({}, 8, [], ["compaction 1: no verdict, stated before it"]),
+        ):
+            self.assertEqual(list(item_problems(made_item(*verdicts) | {"turn": turn}, {"1": context | change})), told)
+
+    def test_a_compaction_that_left_more_than_the_window_did_not_fail(self):
+        first, *others = COPIED["contexts"]
+        for tokens, failed, keep_share, fits in ((70, False, 0.5, True), (71, True, 0.5, True), (71, False, 0.5, False),
+                                                 (None, False, 0.5, True), (71, False, None, True)):
+            contexts = [first | {"tokens": tokens, "failed": failed}, *others]
+            problems = side_problems(COPIED | {"keep_share": keep_share, "contexts": contexts})
+            self.assertEqual(f"compaction 1 of small: failed is {failed}" not in problems, fits, (tokens, failed))
 
     def test_a_field_that_is_missing_or_of_another_kind_ends_in_a_traceback(self):
         for value in (None, [], {}, {"candidate": 1}, {"candidate": {}}):

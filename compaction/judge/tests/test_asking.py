@@ -137,7 +137,7 @@ class Keeping(Files):
     def test_a_recorded_verdict_is_not_found_without_a_judge_or_holds_for_another_question(self):
         judge = self.recorded(self.line())
         self.assertEqual(judge(QUESTION)["verdict"], "supported")
-        self.assertEqual(judge.about(), {"identity": "j", "card": "unmeasured"})
+        self.assertEqual(judge.about, {"identity": "j", "card": "unmeasured"})
         for change in ({"context": "The user forbade it!"}, {"probe": "May it?"}, {"expect": "Yes."}):
             self.assertIsNone(judge(QUESTION | change))
 
@@ -172,7 +172,7 @@ class Keeping(Files):
         for change, told in (({"judge": "k"}, "not of 'j'"), ({"agreement": {}}, "no card"), ({"kappa": "x"}, "is no")):
             with self.subTest(change), self.assertRaisesRegex(InputError, told):
                 recorded_judge(None, verdicts, self.write("card.json", card | change))
-        self.assertEqual(recorded_judge(None, verdicts, self.write("card.json", card)).about()["card"], card)
+        self.assertEqual(recorded_judge(None, verdicts, self.write("card.json", card)).about["card"], card)
         self.assertEqual(judge_quality(card), "judge agrees on 1 of 2, kappa undefined")
 
     def test_a_judge_is_named_that_cannot_say_anything(self):
