@@ -30,7 +30,8 @@ class TokenizerError(InputError):
 def read_manifest(path):
     """The manifest in a JSON file, or InputError naming the field that cannot be used."""
     manifest = read_json(path)
-    if problem := misfit(manifest, SHAPE, "the manifest") or misfit(special_tokens(manifest), Each(str), "the manifest"):
+    where = "the manifest"
+    if problem := misfit(manifest, SHAPE, where) or misfit(special_tokens(manifest), Each(str), where):
         raise InputError(f"{path}: {problem}; correct it, or pin the model again with prepare.py --model")
     return manifest
 

@@ -81,7 +81,7 @@ class Hub:
         from huggingface_hub import hf_hub_download
 
         with tempfile.TemporaryDirectory() as place:
-            # force_download: else a hub that does not answer is asked once more, for a minute, and the user's cache grows
+            # force_download: else a silent hub is asked once more, for a minute, and the user's cache grows
             options = {"local_dir": place, "force_download": True, "etag_timeout": ANSWER_S}
             return Path(self.ask(hf_hub_download, name, **options)).read_bytes()
 

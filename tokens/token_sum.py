@@ -84,12 +84,12 @@ class TokenSum:
     def total(self, messages, tools=None):
         """The tokens of the request, or None where neither form can tell them."""
         starts = [number for number, message in enumerate(messages) if message.get("role") == USER]
-        if self.way == "whole" or starts[-1:] != [len(messages) - 1] or (tools and not self._tools_hold):
+        if self.way == "whole" or not starts or (tools and not self._tools_hold):
             return None
         head, keys = messages[: starts[0]], keys_of(messages, END)
-        costs = self._costs(keys)
+        costs = self._costs(keys)  # None for the last one where it is no user's text: only that comes before END
         if costs[-1] is None or not self._adds_behind(head):
-            return None  # the end of a request decides what the model is asked to go on with
+            return None
         costs[: starts[0]] = [0] * len(head)
         for start, end in pairwise(starts) if None in costs else ():
             if None in costs[start:end]:
@@ -209,9 +209,7 @@ def learn(text, control):
         {role: how the content is stripped})
     """
     before, after = {}, {}
-    gaps = between(text, [FIRST, ANSWER], [USER, ASSISTANT, USER, ASSISTANT], [SECOND])
-    if gaps[1] != gaps[3]:
-        raise ValueError("two turns are written in two ways")
+    gaps = between(text, [FIRST, ANSWER], [USER, ASSISTANT, USER], [ANSWER, SECOND])
     after[USER, ASSISTANT], before[ASSISTANT] = cut(gaps[1], control)
     after[ASSISTANT, USER], before[USER] = cut(gaps[2], control)
     after[USER, END] = between(text, [FIRST, ANSWER], [USER], [])[1]

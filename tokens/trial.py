@@ -64,8 +64,9 @@ def try_template(source, manifest):
         outcome["problem"] = f"{late} {CLOCK_S} seconds"
     except ValueError:
         last = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]
-        outcome["problem"] = (f"{late} {PROCESSOR_S} seconds of processor time" if done.returncode == -24 else  # SIGXCPU
-                              f"its chat template ended the process that tried it ({last:.80})")
+        outcome["problem"] = f"its chat template ended the process that tried it ({last:.80})"
+        if done.returncode == -24:  # SIGXCPU
+            outcome["problem"] = f"{late} {PROCESSOR_S} seconds of processor time"
     return {"sha256": manifest["files"]["chat_template.jinja"]["sha256"], **outcome}
 
 

