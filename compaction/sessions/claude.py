@@ -41,23 +41,6 @@ def identity(record):
             or (record if record.get("timestamp") else None))
 
 
-def events(records, tally):
-    """Yield raw events of one session's records; a text that the model streamed again, longer, is kept once."""
-    held = None  # the last text of the model
-    for raw in Reader(tally).events(records):
-        raw["copied"] = tally.copied or None  # of this line, though the text is held until the next one
-        text = raw if raw["kind"] == "assistant" else None
-        if held and text and text["reply_key"] == held["reply_key"] and text["content"].startswith(held["content"]):
-            tally.left_out("text of a reply streamed again")
-        elif held:
-            yield held
-        held = text
-        if not held:
-            yield raw
-    if held:
-        yield held
-
-
 class Reader:
     """What has to be remembered between lines: a boundary that waits for its summary, queued words, what was told."""
 
@@ -71,11 +54,24 @@ class Reader:
         self.sidechain = None  # whether the file begins inside a sub-agent: then it is that one's own conversation
 
     def events(self, records):
+        """Yield raw events of one session's records; a text that the model streamed again, longer, is kept once."""
+        held = []  # the last text of the model
         for record in records:
             made = attempt(lambda record=record: self.read(record), self.tally)
             if isinstance(record.get("uuid"), str):
                 self.made[record["uuid"]] = [raw for raw in made if raw["kind"] in MESSAGES]
-            yield from made
+            for raw in made:
+                text = raw["kind"] == "assistant"
+                if (held and text and raw["reply_key"] == held[0]["reply_key"]
+                        and raw["content"].startswith(held[0]["content"])):
+                    self.tally.left_out("text of a reply streamed again")
+                else:
+                    yield from held
+                raw["copied"] = self.tally.copied or None  # as this line is, though it may be held until the next
+                held = [raw] if text else []
+                if not text:
+                    yield raw
+        yield from held
         yield from self.compacted(None)
         for raw in self.delivered + [raw for raw in self.queued if raw["content"]]:
             self.tally.note("queued words that no line says were sent")
@@ -107,12 +103,11 @@ class Reader:
 
     def compacted(self, summary, time=None):
         """The compaction of the boundary that waits, with the messages that it says were preserved."""
-        boundary, self.boundary = self.boundary, None
-        if boundary is None and summary is None:
+        boundary, self.boundary = self.boundary or {}, None
+        if summary is None and not boundary:
             return
         if summary is None:
             self.tally.note("compaction without a summary")
-        boundary = boundary or {}
         uuids = ((boundary.get("compactMetadata") or {}).get("preservedMessages") or {}).get("uuids") or []
         for _ in set(uuids) - self.made.keys():
             self.tally.note("message that a compaction kept and that is not in this file")

@@ -40,14 +40,6 @@ def identity(record):
     return None if isinstance(payload, dict) and payload.get("type") in ("reasoning", "token_count") else record
 
 
-def events(records, tally):
-    """Yield raw events of one session's records."""
-    reader = Reader(tally)
-    for record in records:
-        yield from attempt(lambda record=record: reader.read(record), tally)
-    yield from reader.flush()
-
-
 class Reader:
     def __init__(self, tally):
         self.tally = tally
@@ -58,6 +50,12 @@ class Reader:
         self.waiting = []  # (time, words, line) of user-role items that no user_message has confirmed yet
         self.compacted_before = False
         self.asked = set()  # call ids of questions to the user
+
+    def events(self, records):
+        """Yield raw events of one session's records."""
+        for record in records:
+            yield from attempt(lambda record=record: self.read(record), self.tally)
+        yield from self.flush()
 
     def read(self, record):
         kind, payload, time = record.get("type"), record.get("payload"), record.get("timestamp")

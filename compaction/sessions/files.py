@@ -16,8 +16,8 @@ from base.command import DEEPEST, InputError, depth
 from compaction.sessions import chat, claude, codex, gemini
 from compaction.sessions.log import Tally
 
-# Tools that write JSON lines: modules with is_record(value), identity(record), events(records,
-# tally). Gemini CLI and OpenAI messages are documents, or lines that make one.
+# Tools that write JSON lines: modules with is_record(value), identity(record), Reader(tally).events(records). Gemini CLI
+# and OpenAI messages are documents, or lines that make one.
 LINES = {"Claude Code": claude, "Codex": codex}
 SUFFIXES = (".jsonl", ".json", ".ndjson")
 PACKED = (".zst", ".gz")  # behind one of those endings: counted, not unpacked
@@ -184,7 +184,8 @@ def raw_conversations(seen, tally, before):
     """
     path, name = seen["path"], seen["format"]
     if name in LINES:
-        return [("", LINES[name].events(once(read_lines(path, tally), LINES[name].identity, tally, before), tally))]
+        records = once(read_lines(path, tally), LINES[name].identity, tally, before)
+        return [("", LINES[name].Reader(tally).events(records))]
     value = [record for _, record in read_lines(path, tally)] if seen["lines"] else read_document(path)
     if digest(value) in before:
         return None

@@ -167,10 +167,10 @@ def read_events(lines, path):
     """The events of an iterable of JSON lines (bytes), or InputError naming the first line that is none."""
     for count, line in enumerate(lines, 1):
         try:
-            text = line.decode("utf-8").strip()
-            if not text or text == "\ufeff":
+            text = line.decode("utf-8-sig").strip()
+            if not text:
                 continue
-            event = DECODE(text.removeprefix("\ufeff"))
+            event = DECODE(text)
             if HALF.search(text):  # as "?": UTF-8, which reports are written in, cannot hold half a pair
                 event = DECODE(json.dumps(event, ensure_ascii=False).encode("utf-8", "replace").decode("utf-8"))
         except (ValueError, RecursionError) as error:
