@@ -63,8 +63,7 @@ def budget(prompt, window=512, reserve=200, count=count_tokens):
 def fit_context(header, chunks, window=512, reserve=200, count=count_tokens):
     """(chunks kept, tokens used): chunks in priority order until the first that does not fit.
 
-    The header is never trimmed: where it alone is too long nothing is kept and `used` says so. Texts are counted
-    joined by a line feed, as they are to be sent.
+    The header is never trimmed: where it alone is too long `used` says so. Texts are counted joined by line feeds.
     """
     check_whole(0, window=window, reserve=reserve)
     text, kept, used = header, [], count(header)

@@ -34,10 +34,7 @@ def extract_json(text):
 
 
 def strip_fence(text):
-    """The text without its Markdown fence lines (``` or ~~~ or longer, nested ones too).
-
-    A line inside an object's braces stays: there it belongs to a value.
-    """
+    """The text without its Markdown fence lines (``` or ~~~ or longer); one inside an object belongs to a value."""
     objects, kept, place = [span for span in candidates(text) if span[1] is not None][::-1], [], 0
     for line in text.splitlines(keepends=True):
         while objects and objects[-1][1] <= place:
@@ -56,8 +53,7 @@ def drop_trailing_commas(text):
 def quotes_to_double(text):
     """The text with its single quotes made double, or ValueError where that could corrupt a value.
 
-    Each has to be a delimiter: what it opens comes after { [ , or : and what it closes before } ] , or : (or at an
-    end of the text).
+    Each has to open after { [ , or : and to close before } ] , or : (or at an end of the text).
     """
     if '"' in text:
         raise ValueError("the text already has a double quote; swapping quotes could corrupt a value")
@@ -77,8 +73,8 @@ def quotes_to_double(text):
 def parse_reply(text):
     """(the object, what it took to read it), or (None, why there is none). Never raises.
 
-    The first candidate that parses and is not empty wins; an empty one is given only when nothing else looked like an
-    object. An object inside a list, or under a key of an object that cannot be read, is not the one that was asked for.
+    The first candidate that parses and is not empty wins, an empty one when nothing else looked like an object. One in
+    a list, or under a key of an object that cannot be read, is not the one that was asked for.
     """
     return _read(text)[:2]
 

@@ -97,7 +97,7 @@ def with_neighbours(index, row, radius=1):
 
 
 class Bm25Index:
-    """Documents (texts) ready for many questions: BM25 (Robertson and Zaragoza 2009), by term and document.
+    """Documents (texts) ready for many questions: BM25 (Robertson and Zaragoza 2009).
 
     score = sum over the question's distinct terms of idf * tf * (k1 + 1) / (tf + k1 * (1 - b + b * length / mean)),
     idf = ln(1 + (N - n + 0.5) / (n + 0.5)), never negative.
@@ -106,10 +106,9 @@ class Bm25Index:
     def __init__(self, documents, k1=1.5, b=0.75, terms=terms):
         if k1 < 0 or not 0 <= b <= 1:
             raise ValueError(f"k1 must be 0 or more and b from 0 to 1, got k1 {k1!r} and b {b!r}")
-        self._terms = terms
         counts = [Counter(terms(text)) for text in documents]
         mean = sum(map(Counter.total, counts)) / (len(counts) or 1) or 1.0
-        self._size, self._weights = len(counts), {}
+        self._terms, self._size, self._weights = terms, len(counts), {}
         for number, counted in enumerate(counts):
             norm = k1 * (1 - b + b * counted.total() / mean)
             for term, times in counted.items():
@@ -131,10 +130,7 @@ class Bm25Index:
 
 
 def bm25(query, documents, k1=1.5, b=0.75):
-    """A score for each document (texts), 0.0 where no term is shared: bm25("cat", ["a cat", "a dog"]) -> [0.693, 0].
-
-    For many questions keep a Bm25Index.
-    """
+    """A score for each document (texts), 0.0 without a shared term: bm25("cat", ["a cat", "a dog"]) -> [0.693, 0.0]."""
     documents = list(documents)
     scores = Bm25Index(documents, k1, b).scores(query)
     return [scores.get(number, 0.0) for number in range(len(documents))]

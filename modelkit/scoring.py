@@ -1,7 +1,7 @@
-"""Score answers, judge them, and decide from the scores whether a change may ship.
+"""Score answers, judge them, and decide from the scores whether a change may ship: no test of significance.
 
 A mean hides the case that broke, so `gate_on_regressions` is the gate to use. A judge's score is worth its agreement
-with people (`agreement`, `kappa`) and no more. Nothing here is a test of significance.
+with people (`agreement`, `kappa`) and no more.
 
 case  {"id", "question", "exact": text or None, "must": texts, "must_not": texts,
        "rubric": [(weight, label, check), ...]}, check(answer) -> bool
@@ -39,10 +39,9 @@ def rubric_score(answer, case):
 
 
 def evaluate(system, cases):
-    """{"rows", "pass_rate", "rubric_mean"} of system(question) -> answer over the cases; contains_all passes a case.
+    """{"rows", "pass_rate": the share that contains_all passes, "rubric_mean"} of system(question) -> answer.
 
-    A row has id, answer, exact, contains, rubric, missed. No cases, or an answer that is no text, is a ValueError: what
-    was not answered is neither right nor wrong.
+    A row has id, answer, exact, contains, rubric, missed. An answer that is no text is neither right nor wrong.
     """
     rows = []
     for case in cases:

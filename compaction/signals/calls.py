@@ -1,12 +1,12 @@
 """Tool calls that are made again after a compaction, each with its evidence and kind, and the same count elsewhere.
 
-Arguments are compared as JSON values: the order of keys and 1 or 1.0 make no difference, "1", 1 and true do. Kept of a
-call: a digest, where it stood, a digest of its result. A call that no pattern knows is taken to read.
+Arguments are compared as JSON values: the order of keys and 1 or 1.0 make no difference, "1", 1 and true do. A call
+that no pattern knows is taken to read.
 
 repeat   a call that equals an earlier one of its conversation
 hit      a repeat within the window after a compaction
-control  calls at turns with no compaction within the window's length before or behind them, the first turns of that
-         number left out, since little has been called there that could be repeated
+control  calls at turns with no compaction within the window before or behind them, the first window left out: little
+         has been called there that could be repeated
 """
 
 import hashlib

@@ -1,10 +1,9 @@
 """Tell a person's message that says again what they ordered before from the things that only look like it.
 
 The index of selection/near.py over the person's own earlier messages finds the candidates; their sentences are compared
-by stems. What the person says about it weighs: who reminds or complains needs less likeness than who says nothing.
-
-No restatement: a message sent or edited again with no reply and no compaction between, another agent's orders and a
-tool's own lines, lines of output that are alike, the same job for another object, or again after it was done.
+by stems, and who reminds or complains needs less likeness than who says nothing. No restatement: a message sent or
+edited again with no reply and no compaction between, another agent's orders and a tool's own lines, lines of output
+that are alike, the same job for another object, or again after it was done.
 """
 
 import re

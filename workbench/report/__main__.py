@@ -3,11 +3,9 @@
 Run:  python -m workbench.report evaluation-result.json > report.html
       python -m workbench.report evaluation-result.json --markdown
 
-A result is what evaluate.py, workbench.compare, workbench.survey, compaction.check, compaction.replay or
-compaction.signals gave; one that does not follow from its own rows is refused. A cell of an evaluation opens to the
-request that the strategy chose, made again from the case set, checked against the recorded cost and graded again; that
-needs the prepared tokenizer and the case set that was hashed (beside the result, in this folder, or --cases FILE).
-Where it cannot be made, the page says why. All text is escaped; the page runs no script and loads nothing.
+One that does not follow from its own rows is refused. A cell of an evaluation opens to the request that the strategy
+chose; that needs the prepared tokenizer and the case set that was hashed (beside the result, in this folder, or --cases
+FILE). All text is escaped; the page runs no script and loads nothing.
 """
 
 import sys

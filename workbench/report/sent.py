@@ -1,9 +1,8 @@
-"""Make the requests behind a report's rows again, so that the page can show what was selected, and grade them again.
+"""Make the requests behind a report's rows again, and grade them again.
 
 A request without notes follows from the row's turns; one with notes or single messages is selected again by the named
-rule. Either is shown only if it costs exactly the recorded tokens, and its own grade stands beside the row where the
-two disagree. A rule of one's own (FILE.py:NAME) is never run for a page: what a report names is data. Where a request
-cannot be made again the cell says why.
+rule. Either is shown only if it costs exactly the recorded tokens; where its grade is not the row's both are told. A
+rule of one's own (FILE.py:NAME) is never run for a page. Where a request cannot be made again the cell says why.
 """
 
 import json
@@ -41,11 +40,11 @@ def read_requests(path, report, args):
                     "--cases FILE names it."]
     cases, notes = {case["id"]: case for case in load_cases(cases_path)}, []
     count = counter_of(report, args.tokenizer, notes)
-    shown = [(budget, strategy, row) for budget, level in levels(report).items()
-             for names in [set(chosen_cases(level["cases"], args))] for strategy, rows in level["cases"].items()
-             for row in rows if row["case"] in names and graded(row)]
+    rows = [(budget, strategy, row) for budget, level in levels(report).items()
+            for names in [set(chosen_cases(level["cases"], args))] for strategy, rows in level["cases"].items()
+            for row in rows if row["case"] in names and graded(row)]
     views, written = {}, 0
-    for budget, strategy, row in progress(shown, desc="requests"):
+    for budget, strategy, row in progress(rows, desc="requests"):
         case, view = cases.get(row["case"]), {"problem": "left out to keep the page small; --only shows a single case"}
         if case is None:
             view = {"problem": "the case set has no case of this name"}
