@@ -71,8 +71,8 @@ def grade(entry, key, version=1):
 
 def verdicts(recording, keys, version=1):
     """{strategy: {case: [verdict]}} for a whole recording, entries in their recorded order."""
-    return {strategy: {case: [grade(entry, keys[case], version) for entry in entries] for case, entries in cases.items()}
-            for strategy, cases in recording["answers"].items()}
+    return {rule: {case: [grade(entry, keys[case], version) for entry in entries] for case, entries in cases.items()}
+            for rule, cases in recording["answers"].items()}
 
 
 def summarize(cases):
@@ -210,18 +210,16 @@ GRADING = {
     "--keys": dict(FILE, default=KEYS, help="patterns (default answer-keys.json)"),
     "--grader": dict(type=int, choices=sorted(GRADERS), default=1,
                      help="version of the rule: 1 as published, 2 reads negations and corrections (default 1)")}
-OPTIONS = {  # of commands; those of GRADING may stand before one too, and a default here would undo what was given there
+OPTIONS = {  # of commands; those of GRADING may stand before one too: a default here would undo what was given there
     **{option: {**how, "default": argparse.SUPPRESS} for option, how in GRADING.items()},
     "a": dict(type=Path, help="a recording"),
     "b": dict(type=Path, help="another recording of the same cases, strategies and seeds"),
     "--report": dict(FILE, required=True, help="evaluation report of the same requests"),
     "--cases": dict(FILE, default=CASES, help="case set (default cases.json)"),
-    "--out": dict(FILE, default=RECORDING,
-                  help="the recording; its journal is kept beside it (default answer-result.json)"),
+    "--out": dict(FILE, default=RECORDING, help="the recording, its journal beside it (default answer-result.json)"),
     "--only": dict(metavar="STRATEGY/CASE", help="fill the journal for one, and print what is missing"),
     "--dry-run": dict(action="store_true", help="print the requests and their counts, ask nothing"),
-    "--jobs": dict(type=int, default=1, metavar="N", help="requests at a time (default 1: a server that puts several"
-                   " into one batch may answer otherwise)"),
+    "--jobs": dict(type=int, default=1, metavar="N", help="requests at a time (default 1: a batch may change answers)"),
     "--host": dict(help="the server's address (default OLLAMA_HOST, else 127.0.0.1:11434)"),
     "--model": dict(FILE, help="a model block, as answer_model.py pin prints it"),
     "--api": dict(choices=("ollama", "openai"), default="ollama",

@@ -108,7 +108,7 @@ def run(path=CASES, names=tuple(strategies.STRATEGIES), budgets=None, manifest=N
     return {**report, **levels[0]}
 
 
-def parse_arguments(argv):
+def main(argv=None):
     parser = make_parser(__doc__)
     parser.add_argument("--cases", type=Path, default=CASES, help="the case set (default: the twelve cases)")
     parser.add_argument("--strategies", default=",".join(strategies.STRATEGIES), metavar="NAME,…",
@@ -123,11 +123,6 @@ def parse_arguments(argv):
     arguments = parser.parse_args(argv)
     if arguments.jobs < 1:
         parser.error("--jobs takes a whole number from 1")
-    return arguments
-
-
-def main(argv=None):
-    arguments = parse_arguments(argv)
     names = [name.strip() for name in arguments.strategies.split(",") if name.strip()]
     options = {"budgets": arguments.budget, "manifest": arguments.tokenizer}
     if arguments.explain is not None:

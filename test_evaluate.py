@@ -39,7 +39,7 @@ class RecordedReport(unittest.TestCase):
     def test_a_fresh_run_differs_from_the_recorded_result_or_with_hash_seed_folder_and_locale(self):
         done = subprocess.run([sys.executable, ROOT / "evaluate.py"], cwd=tempfile.gettempdir(), capture_output=True,
                               env={**os.environ, "PYTHONHASHSEED": "1", "LC_ALL": "C", "PYTHONUTF8": "0"}, check=True)
-        self.assertEqual(done.stdout, dump(self.report).encode("utf-8"))  # made with the seed and locale of this process
+        self.assertEqual(done.stdout, dump(self.report).encode("utf-8"))  # made with this process's seed and locale
         self.assertEqual(list(self.report), list(self.recorded))
         self.assertEqual({**self.report, "environment": None}, {**self.recorded, "environment": None})
         self.assertIn(b"held_out", done.stderr)
@@ -221,9 +221,9 @@ class CommandLine(unittest.TestCase):
     def test_a_terminal_gets_the_json_or_a_file_the_lines_of_the_cases(self):
         terminal = type("Terminal", (io.StringIO,), {"isatty": lambda self: True})
         line = "held-correction: recent lacks 1 of 1; relevant holds 1 stale; notes lacks 1 of 1, holds 1 stale; "
-        for made, arguments, with_json in ((terminal, [], False), (terminal, ["--json"], True), (io.StringIO, [], True)):
+        for made, argv, with_json in ((terminal, [], False), (terminal, ["--json"], True), (io.StringIO, [], True)):
             with contextlib.redirect_stdout(made()) as out, contextlib.redirect_stderr(io.StringIO()) as errors:
-                self.assertEqual(main(arguments), 0)
+                self.assertEqual(main(argv), 0)
             self.assertEqual((bool(out.getvalue()), line in errors.getvalue()), (with_json, not with_json))
             self.assertIn("notes     held_out  6/7    0.857   5/6       1      1 ", errors.getvalue())
 

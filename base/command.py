@@ -199,7 +199,7 @@ def progress(items, **options):
 
 
 class Output(io.TextIOWrapper):
-    """Standard output: that it cannot be written is a complaint, and a reader that closes the pipe early is no error."""
+    """Standard output: that it cannot be written is a complaint; a reader that closes the pipe early is no error."""
 
     def write(self, text):
         try:
