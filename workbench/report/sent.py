@@ -40,11 +40,11 @@ def read_requests(path, report, args):
                     "--cases FILE names it."]
     cases, notes = {case["id"]: case for case in load_cases(cases_path)}, []
     count = counter_of(report, args.tokenizer, notes)
-    rows = [(budget, strategy, row) for budget, level in levels(report).items()
-            for names in [set(chosen_cases(level["cases"], args))] for strategy, rows in level["cases"].items()
-            for row in rows if row["case"] in names and graded(row)]
+    cells = [(budget, strategy, row) for budget, level in levels(report).items()
+             for names in [set(chosen_cases(level["cases"], args))] for strategy, rows in level["cases"].items()
+             for row in rows if row["case"] in names and graded(row)]
     views, written = {}, 0
-    for budget, strategy, row in progress(rows, desc="requests"):
+    for budget, strategy, row in progress(cells, desc="requests"):
         case, view = cases.get(row["case"]), {"problem": "left out to keep the page small; --only shows a single case"}
         if case is None:
             view = {"problem": "the case set has no case of this name"}

@@ -70,7 +70,7 @@ def hashed_fields(report):
     return fields(report, [key for key in report if key in HASHED or key.endswith("_sha256")])
 
 
-def evaluation_section(name, report, args, requests=None):
+def evaluation_section(name, report, args, requests={}):
     """The section of an evaluation or a sweep.
 
     The cases on which strategies differ or miss something come first; the figures are always of all.
@@ -95,13 +95,12 @@ def evaluation_section(name, report, args, requests=None):
             rows = [[kind, size, *(share(tally(row for row in rows if row["kind"] == kind)["recall"])
                                    for rows in cases.values())] for kind, size in kinds.items()]
             parts.append(table(f"Facts found by kind of case{at}", ["kind", "cases", *cases], rows))
-        by_case, chosen = rows_by_case(cases), chosen_cases(cases, args)
         rows = [{"case": case, "kind": first["kind"], "split": first["split"].replace("_", "-"), "cells": [
-                    cell(by_case[case].get(strategy), (requests or {}).get((budget, strategy, case)))
-                    | {"strategy": strategy} for strategy in cases]}
-                for case in chosen for first in [next(iter(by_case[case].values()))]]
+                    cell(row, requests.get((budget, strategy, case))) | {"strategy": strategy}
+                    for strategy, row in of_case.items()]}
+                for case, of_case in chosen_cases(cases, args).items() for first in [next(iter(of_case.values()))]]
         parts.append({"kind": "matrix", "title": f"Cases by strategies{at}", "what": "case", "key": KEY, "rows": rows,
-                      "strategies": list(cases), "left_out": 0 if args.only else len(by_case) - len(rows),
+                      "strategies": list(cases), "left_out": 0 if args.only else kinds.total() - len(rows),
                       "note": "Open a cell for what was selected."})
     return section("evaluation", name, parts, hashed_fields(report))
 
@@ -125,32 +124,26 @@ def tally(rows):
             "tokens": sum(row["input_tokens"] for row in rows) / len(rows) if rows else None}
 
 
-def rows_by_case(cases):
-    """{case id: {strategy: row}} in the order of the report."""
+def chosen_cases(cases, args):
+    """{case id: {strategy: row}} of the cases in a matrix: those named, else all, else at most `show`.
+
+    Cases that tell strategies apart come first then, and after them those with something missing or stale.
+    """
     by_case = {}
     for strategy, rows in cases.items():
         for row in rows:
             by_case.setdefault(row["case"], {})[strategy] = row
-    return by_case
-
-
-def chosen_cases(cases, args):
-    """The ids of the cases in a matrix: those named, else all, else at most `show`.
-
-    Cases that tell strategies apart come first then, and after them those with something missing or stale.
-    """
-    by_case = rows_by_case(cases)
     if unknown := [name for name in args.only if name not in by_case]:
         raise InputError(f"--only {unknown[0]}: no such case in the report; take a name from it")
-    if args.only or len(by_case) <= args.show:
-        return [name for name in by_case if not args.only or name in args.only]
 
     def interest(name):
         rows = by_case[name].values()
         outcomes = {(row.get("required_found"), bool(row.get("stale_included"))) for row in rows}
         return len(outcomes) == 1, not any(row.get("missing", True) or row["stale_included"] for row in rows)
 
-    return sorted(by_case, key=interest)[: args.show]
+    names = [name for name in by_case if not args.only or name in args.only]
+    few = args.only or len(names) <= args.show
+    return {name: by_case[name] for name in (names if few else sorted(names, key=interest)[: args.show])}
 
 
 def blank_cell(**more):
@@ -160,9 +153,8 @@ def blank_cell(**more):
 
 def cell(row, request):
     """A row of the report as a cell of the matrix."""
-    if row is None or not graded(row):
-        problem = "not run" if row is None else row["error"]
-        return blank_cell(state="failed", mark=MARKS["failed"], text="no grade", problem=problem)
+    if not graded(row):
+        return blank_cell(state="failed", mark=MARKS["failed"], text="no grade", problem=row["error"])
     right, total, stale, turns = map(row.get, ("required_found", "required_total", "stale_included", "turns"))
     state = "complete" if right == total else "part" if right else "none"
     text = f"{right}/{total}" + (f" +{len(stale)} stale{' alone' if stale_alone(row) else ''}" if stale else "")

@@ -80,7 +80,7 @@ class Page(Pages):
         rows = [row(f"c{number}") for number in range(9)]
         other = [row(f"c{number}", ["x"] if number == 7 else []) for number in range(9)]
         for only, chosen in (([], ["c7", "c0"]), (["c4", "c3", "c2"], ["c2", "c3", "c4"])):
-            self.assertEqual(chosen_cases({"a": rows, "b": other}, Namespace(show=2, only=only)), chosen)
+            self.assertEqual([*chosen_cases({"a": rows, "b": other}, Namespace(show=2, only=only))], chosen)
         text = self.made(evaluation(cases={"a": rows, "b": other}), options=["--show", 2])
         self.assertIn("7 more are not shown", text)
 
