@@ -20,8 +20,9 @@ TAGS = "|".join(
      "turn_aborted skill hook_context current_datetime teammate-message cross-session-message session_context "
      "explicit_instructions file_content folder_content url_content command-message command-contents "
      "permissions_instructions INSTRUCTIONS user_shell_command").split())
-# A notice ends with the line after its tag, which tells the model where to read on.
-INJECTED = re.compile(rf"<({TAGS})(?:\s[^<>]*)?>.*?</\1>(?:(?<=</task-notification>)\n[^\n]+)?", re.DOTALL)
+# At the start of a line or behind another tag. A notice ends with the line after its tag, which says where to read on.
+INJECTED = re.compile(
+    rf"(?:\A|(?<=[\n>]))[ \t]*<({TAGS})(?:\s[^<>]*)?>.*?</\1>(?:(?<=</task-notification>)\n[^\n]+)?", re.DOTALL)
 MACHINE = re.compile(r"\s*(?:# AGENTS\.md instructions|# CLAUDE\.md|Caveat: The messages below were generated|"
                      r"This is the Gemini CLI\. We are setting up the context|Here is the user's editor context|"
                      r"System: Please continue\.|Stop hook feedback:|SessionStart:\S* hook|\[SYSTEM NOTIFICATION|"
@@ -42,12 +43,7 @@ def own_words(text):
     text = SHELL_LINE.sub("", EDITOR_REQUEST.sub("", text))
     if not text.lstrip().startswith("<") and "\n<" not in text:
         return text
-
-    def kept(match):
-        before = text[: match.start()].rstrip(" \t")
-        return "" if not before or before.endswith(("\n", ">")) else match[0]
-
-    cut = INJECTED.sub(kept, text)
+    cut = INJECTED.sub("", text)
     return text if cut == text else cut.strip()
 
 
