@@ -21,9 +21,8 @@ from pathlib import Path
 from base.command import InputError, make_parser, run_command, write_json
 from tokens.manifest import (
     MANIFEST, bytes_problem, folder, is_name, leftovers, one_at_a_time, put, read_manifest, read_pinned, tell, verify)
-from tokens.sources import Hub, SourceError, folder_source
-from tokens.template import template_text
-from tokens.trial import KEPT, try_template
+from tokens.sources import Hub, SourceError, folder_source, pin
+from tokens.template import KEPT, template_text, try_template
 
 WAYS = {"sum": "counts are sums of what messages cost",
         "incremental": "counts are sums of what messages cost, the first and the last ones counted together",
@@ -81,8 +80,6 @@ def fetch_first(name, pinned, sources):
 def pin_model(model, revision, path, given):
     """Write the manifest of another model to `path` and put its files in place; a manifest there must be the same."""
     from tokenizer import make_counter
-    from tokens.pin import pin
-
     if not is_name(model):
         raise InputError(f"--model {model!r} is no name; give the model's, like google/gemma-4-E2B-it")
     if not path.parent.is_dir():

@@ -23,9 +23,8 @@ from base.command import dump, make_parser, run_command
 from base.shown import columns
 from tokens.manifest import MANIFEST, folder, is_shipped, read_manifest, read_verified, special_tokens
 from tokens.request_file import cost_by_message, read_requests
-from tokens.template import CountError, TokenizerError, compile_template, render, template_text
+from tokens.template import CountError, TokenizerError, compile_template, render, template_text, tried
 from tokens.token_sum import TokenSum
-from tokens.trial import tried
 
 COUNT_SCOPE = "chat template with generation prefix; tokenizer files only, no inference"
 FEW = 16  # texts for which waking the threads of a batch takes longer than the tokens

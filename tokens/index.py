@@ -103,10 +103,7 @@ class Bounded:
 
 
 def read(place, settings, name=None):
-    """(bytes, content type, final address) of a path or an address, a folder as a page of links, or SourceError.
-
-    name  the archive's
-    """
+    """(bytes, content type, final address) of a path or an address, a folder as a page of links, or SourceError."""
     if re.match("https?://", place, re.IGNORECASE):
         return download(place, settings, name)
     path = Path(url2pathname(urlsplit(place).path) if place.lower().startswith("file:") else place).resolve()

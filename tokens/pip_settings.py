@@ -62,9 +62,8 @@ def many(settings, option):
 
 def places(settings, project):
     """Where pip would look for a project's archives: folders, pages' addresses and paths, in order."""
-    indexes = many(settings, "index-url") + many(settings, "extra-index-url")
-    if settings.get("no-index", "").lower() in ("1", "true", "yes", "y", "t", "on"):
-        indexes = []
+    off = settings.get("no-index", "").lower() in ("1", "true", "yes", "y", "t", "on")
+    indexes = [] if off else many(settings, "index-url") + many(settings, "extra-index-url")
     folders = [os.path.expanduser(place) for place in many(settings, "find-links")]
     return folders + [f"{index.rstrip('/')}/{project}/" for index in indexes]
 

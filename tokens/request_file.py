@@ -7,8 +7,7 @@ from base.command import InputError, as_text, parse_json, progress, read_bytes
 from base.shapes import misfit
 from base.turns import MessageError, calls_of
 
-MESSAGES = [{"role": str}]
-REQUEST = {"messages": MESSAGES, "tools?": ([dict], type(None))}
+REQUEST = {"messages": [{"role": str}], "tools?": ([dict], type(None))}
 
 
 def read_requests(path):
@@ -16,25 +15,23 @@ def read_requests(path):
     tools, or JSON lines, of such lists and objects, each a request, or of the messages of one request."""
     where = "standard input" if path == "-" else Path(path)
     text = as_text(sys.stdin.buffer.read() if path == "-" else read_bytes(path), where)
-    lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+    lines = {f"{where}: line {number}": line for number, line in enumerate(text.split("\n"), 1) if line.strip()}
     try:
         values = {str(where): parse_json(text, where)}
     except InputError:
         if len(lines) < 2:
             raise
-        values = {f"{where}: line {number}": parse_json(line, f"{where}: line {number}") for number, line in lines}
+        values = {place: parse_json(line, place) for place, line in lines.items()}
     if all(isinstance(value, dict) and "role" in value for value in values.values()):
         values = {str(where): list(values.values())}
-    requests = [request_of(value, place) for place, value in values.items()]
-    if not all(request["messages"] for request in requests):
-        raise InputError(f"{where}: holds a request without messages; give at least one")
-    return requests
+    return [request_of(value, place) for place, value in values.items()]
 
 
 def request_of(value, place):
     """The request that a JSON value is, arguments of tool calls as objects, or InputError."""
     request = {"messages": value} if isinstance(value, list) else value
-    if problem := misfit(request, REQUEST, "the request"):
+    problem = misfit(request, REQUEST, "the request")
+    if problem := problem or (not request["messages"] and "the request is without messages"):
         raise InputError(f"{place}: {problem}; give a list of messages, or an object with messages and tools")
     try:
         messages = [{**message, "tool_calls": calls_of(message)} if message.get("tool_calls") else message

@@ -64,9 +64,8 @@ class TokenSum:
         if not self._proved(mark_requests(words)):  # some change how a message is written that holds them
             self._marks += [word for word in words if not self._proved(mark_requests([word]))]
         self._runs_hold &= all(self._proved(mark_requests(some)) for some in (*([mark] for mark in marks), marks))
-        together = self._is_apart([system(" ".join(words))])
-        self._switches = [text for text in (*self._marks, *([] if together else words))
-                          if not self._is_apart([system(text)])]
+        candidates = self._marks if self._is_apart([system(" ".join(words))]) else [*self._marks, *words]
+        self._switches = [text for text in candidates if not self._is_apart([system(text)])]
         self.adds = not self._switches and self._is_apart([]) and self._is_apart([system("S")])
         self._forget()
 

@@ -27,6 +27,7 @@ from tokens.gguf import read_metadata
 from tokens.index import Index, members
 from tokens.manifest import MANIFEST, folder, read_manifest, read_pinned
 from tokens.probes import TOOLS
+from tokens.request_file import cost_or_none
 from tokens.sources import SourceError
 from tokens.template import compile_template
 
@@ -43,27 +44,21 @@ ODD = ["word", " ", "  ", "\n", "\r\n", "\n\n\n", "\t", "\u00a0", "\u2028", "\x1
 
 def kept_templates():
     """{archive: {member: bytes}} of the pinned files, from the folder or from the archives, or InputError."""
-    pins, place = read_json(PINNED)["archives"], folder() / "templates"
-    if not all((place / name / Path(member).name).is_file() for name, pinned in pins.items() for member in pinned):
-        packages = {package["archive"]: package for package in read_manifest(MANIFEST)["packages"].values()}
-        for name, pinned in pins.items():
+    kept, packages = {}, {package["archive"]: package for package in read_manifest(MANIFEST)["packages"].values()}
+    for name, pinned in read_json(PINNED)["archives"].items():
+        paths = {member: folder() / "templates" / name / Path(member).name for member in pinned}
+        if not all(path.is_file() for path in paths.values()):
             try:
-                data = Index({name: packages[name]}).archive(name)
-                unpacked = dict(members(data, name, pinned.__contains__))
+                unpacked = dict(members(Index({name: packages[name]}).archive(name), name, pinned.__contains__))
             except SourceError as error:
                 raise InputError(f"{name}: {error}; set pip's index-url to a mirror, or go online") from None
-            (place / name).mkdir(parents=True, exist_ok=True)
             for member, content in unpacked.items():
-                replace_file(place / name / Path(member).name, content)
-    return {name: {member: verified(place / name / Path(member).name, digest) for member, digest in pinned.items()}
-            for name, pinned in pins.items()}
-
-
-def verified(path, digest):
-    data = path.read_bytes()
-    if sha256(data) != digest:
-        raise InputError(f"{path}: is not the pinned file; remove it and run python -m tokens.tests.template_table")
-    return data
+                paths[member].parent.mkdir(parents=True, exist_ok=True)
+                replace_file(paths[member], content)
+        kept[name] = {member: path.read_bytes() for member, path in paths.items()}
+        if other := [paths[member] for member, data in kept[name].items() if sha256(data) != pinned[member]]:
+            raise InputError(f"{other[0]}: is not the pinned file; remove it and run this again")
+    return kept
 
 
 def marks_of(source):
@@ -84,10 +79,15 @@ def conversation(name, number, marks):
     """(messages, tools): a random conversation, the same for a template's name and number on every Python."""
     rng = random.Random(f"{name} {number}")
     heads = [[]] * 9 + [["system"]] * 9 + [["system", "system"], ["developer"]]
-    messages = [{"role": role, "content": text_of(rng, marks)} for role in rng.choice(heads)]
-    plain, calls = rng.random() < 0.5, 0
+    messages, calls = [], 0
+
+    def say(*roles, **fields):
+        messages.extend({"role": role, "content": text_of(rng, marks), **fields} for role in roles)
+
+    say(*rng.choice(heads))
+    plain = rng.random() < 0.5
     for _ in range(rng.choice((0, 1, 1, 2, 3, 5, 9))):
-        messages.append({"role": "user", "content": text_of(rng, marks)})
+        say("user")
         kind = "assistant" if plain else rng.choice(
             ["assistant"] * 8 + ["", "assistant assistant", "assistant system", "thought"] + ["call"] * 8)
         if kind == "call":
@@ -98,24 +98,16 @@ def conversation(name, number, marks):
                 content = rng.choice(["", text_of(rng, marks)])
                 messages.append({"role": "assistant", "content": content, "tool_calls": [call]})
                 if rng.random() < 0.85:
-                    messages.append({"role": "tool", "tool_call_id": call["id"], "name": "ls",
-                                     "content": text_of(rng, marks)})
+                    say("tool", tool_call_id=call["id"], name="ls")
             kind = rng.choice(["assistant"] * 4 + [""])
         if kind == "thought":
-            messages.append({"role": "assistant", "content": text_of(rng, marks),
-                             "reasoning_content": text_of(rng, marks)})
-            continue
-        messages += [{"role": role, "content": text_of(rng, marks)} for role in kind.split()]
+            say("assistant")
+            messages[-1]["reasoning_content"] = text_of(rng, marks)
+        else:
+            say(*kind.split())
     if rng.random() < 0.95:
-        messages.append({"role": "user", "content": text_of(rng, marks)})
+        say("user")
     return messages, TOOLS if rng.random() < (0.1 if plain else 0.4) else None
-
-
-def tokenizer_for(name, source, vocabularies):
-    """The tokenizer of a package that fits a template, else a made-up one. vocabularies: {file name: bytes}"""
-    pairs = read_json(PINNED)["vocabularies"]
-    fitting = [file for pattern, file in pairs if re.search(pattern, name) and file in vocabularies]
-    return vocabulary(vocabularies[fitting[0]]) if fitting else made_up(source)
 
 
 @lru_cache(maxsize=8)
@@ -153,19 +145,13 @@ def made_up(source):
 
 def tried(name, source, count, number=CONVERSATIONS):
     """{"counted", "refused": bits as a number, "wrong": conversations counted otherwise than whole} of a template."""
-    marks = marks_of(source)
-    row = {"counted": 0, "refused": 0, "wrong": []}
+    marks, row = marks_of(source), {"counted": 0, "refused": 0, "wrong": []}
     for place in range(number):
         messages, tools = conversation(name, place, marks)
-        costs = []
-        for way in count.full, count:
-            try:
-                costs.append(way(messages, tools))
-            except InputError:
-                costs.append(None)
-        row["counted"] += costs[0] is not None
-        row["refused"] |= (costs[0] is None) << place
-        row["wrong"] += [place] if costs[0] != costs[1] else []
+        whole, total = (cost_or_none(way, messages, tools) for way in (count.full, count))
+        row["counted"] += whole is not None
+        row["refused"] |= (whole is None) << place
+        row["wrong"] += [place] if whole != total else []
     return row
 
 
@@ -180,9 +166,7 @@ def multiple(count, strategy):
     case = {"instructions": "Be brief.", "current": " ".join(words[:40]),
             "history": [{"user": user, "assistant": said} for user, said in zip(texts[::2], texts[1::2])],
             "budget": {"context_limit": 4096, "max_new_tokens": 0, "margin": 0}}
-    try:
-        count(strategies.render(case, []))
-    except InputError:
+    if cost_or_none(count, strategies.render(case, [])) is None:
         case["instructions"] = ""
     began = time.process_time()
     try:
@@ -197,21 +181,22 @@ def multiple(count, strategy):
     return round(taken_s / sorted(whole_s)[2], 1)
 
 
-def rows(kept, number=CONVERSATIONS, only=""):
+def rows(kept, number=CONVERSATIONS):
     """For each template ({"archive", "template", "way", "counted", "refused", "wrong", "as_reference"}, its maker)."""
-    reference, shared = read_json(PINNED)["refused"], [pair for files in kept.values() for pair in files.items()]
+    pins = read_json(PINNED)
+    shared = {Path(member).name: data for files in kept.values() for member, data in files.items()}
+    prepared, problem = read_pinned(folder() / "tokenizer.json", read_manifest(MANIFEST)["files"]["tokenizer.json"])
+    vocabularies = [(pattern, shared.get(file, None if problem else prepared)) for pattern, file in pins["vocabularies"]]
     for archive, files in kept.items():
-        vocabularies = {Path(member).name: data for member, data in shared if member.endswith(".gguf")}
-        if not read_pinned(folder() / "tokenizer.json", read_manifest(MANIFEST)["files"]["tokenizer.json"])[1]:
-            vocabularies["tokenizer.json"] = (folder() / "tokenizer.json").read_bytes()
         for member, data in progress(sorted(files.items()), desc=archive):
-            if member.endswith(".jinja") and only in member:
+            if member.endswith(".jinja"):
                 name, source = Path(member).stem, data.decode("utf-8")
-                made, manifest = tokenizer_for(name, source, vocabularies), {**SPECIAL, "model": name, "today": TODAY}
-                make = partial(Counter, made, source, manifest)
+                fitting = [file for pattern, file in vocabularies if file and re.search(pattern, name)]
+                made = vocabulary(fitting[0]) if fitting else made_up(source)
+                make = partial(Counter, made, source, {**SPECIAL, "model": name, "today": TODAY})
                 count = make()
                 row = tried(f"{archive} {name}", source, count, number)
-                same = row["refused"] == int(reference[archive][name], 16) & (1 << number) - 1
+                same = row["refused"] == int(pins["refused"][archive][name], 16) & (1 << number) - 1
                 yield {"archive": archive, "template": name, "way": count.way, **row, "as_reference": same}, make
 
 

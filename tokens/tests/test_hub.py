@@ -13,8 +13,7 @@ from unittest import mock
 import prepare
 from base.command import InputError, sha256
 from base.tests.made import run
-from tokens.pin import pin
-from tokens.sources import Hub, SourceError
+from tokens.sources import Hub, SourceError, pin
 from tokens.tests.made import CONTENTS, ROOT, Packages, archive_of, cut, manifest_of, package
 
 COMMIT, NOWHERE = "0" * 40, "http://127.0.0.1:9"
@@ -235,7 +234,7 @@ class Pinning(Command):
                               ({"tokenizer": TOKENIZER, "template": b"\xff"}, "not UTF-8 at byte 0"),
                               ({"template": b" \n"}, "is empty"),
                               ({"template": b"{{ bos_token }}"}, "add the tokenizer_config.json that says what it is"),
-                              ({"config": {"bos_token": 5}}, "bos_token is 5, not a text"),
+                              ({"config": {"bos_token": 5}}, "tokenizer_config.json.bos_token is 5"),
                               ({"config": b"["}, "tokenizer_config.json is not JSON"),
                               ({"config": []}, "not a JSON object")):
             with self.subTest(reason):

@@ -5,8 +5,8 @@ import unittest
 from unittest import mock
 
 from tokenizer import TokenizerError, counter, load_counter
-from tokens import trial
 from tokens.manifest import folder
+from tokens.template import KEPT, try_here, try_template
 from tokens.tests.made import CONTENTS, Folder, manifest_of
 
 PLAIN = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"
@@ -16,30 +16,30 @@ HUNGRY = "{% set n = namespace(t='x' * 1000) %}{% for i in range(50) %}{% set n.
 
 class Limits(unittest.TestCase):
     def problem(self, template):
-        return trial.try_template(template, manifest_of(CONTENTS))["problem"]
+        return try_template(template, manifest_of(CONTENTS))["problem"]
 
     def test_a_template_without_end_holds_the_command_for_ever(self):
         for limit, most, text in ("PROCESSOR_S", 1, "1 seconds of processor time"), ("CLOCK_S", 0.05, "0.05 seconds"):
-            with mock.patch(f"tokens.trial.{limit}", most):
+            with mock.patch(f"tokens.template.{limit}", most):
                 self.assertRegex(self.problem(ENDLESS + PLAIN), f"not done with a few requests after {text}$")
 
     @unittest.skipIf(importlib.util.find_spec("resource") is None, "this system has no limit of memory")
     def test_a_template_that_eats_all_memory(self):
-        with mock.patch("tokens.trial.MEMORY_BYTES", 1 << 28):
+        with mock.patch("tokens.template.MEMORY_BYTES", 1 << 28):
             self.assertIn("MemoryError", self.problem(HUNGRY + PLAIN))
 
     def test_a_template_that_cannot_write_a_plain_request_has_no_problem(self):
         for template, reason in (("{{ raise_exception('never') }}", "a plain request: .*never$"),
                                  ("{% for %}", "line 1"), ("{{ x.y }}", "UndefinedError"),
                                  ("always the same", "a plain request: it is left out$")):
-            self.assertRegex(trial.try_here(template, {}, None)["problem"], reason)
+            self.assertRegex(try_here(template, {}, None)["problem"], reason)
 
     def test_what_a_template_cannot_write_is_not_told(self):
         users = "{% for m in messages if m.role == 'user' %}{{ m.content }}{% endfor %}"
-        self.assertEqual(set(trial.try_here(users, {}, None)["cannot"]), {
+        self.assertEqual(set(try_here(users, {}, None)["cannot"]), {
             "a system text", "declared tools", "tool calls and their results", "two assistant messages in a row"})
         able = PLAIN.replace("{{ m.content }}", "{{ m.content }}{{ m.tool_calls }}") + "{{ tools | tojson }}"
-        self.assertEqual(trial.try_template(able, manifest_of(CONTENTS)),
+        self.assertEqual(try_template(able, manifest_of(CONTENTS)),
                          {"sha256": mock.ANY, "problem": None, "cannot": {}})
 
 
@@ -48,7 +48,7 @@ class Kept(Folder):
         super().setUp()
         self.enterContext(mock.patch.dict("os.environ", LAB_TOKENIZER=str(self.target)))
         outcome = {"sha256": None, "problem": None, "cannot": {}}
-        self.tried = self.enterContext(mock.patch("tokens.trial.try_template", wraps=lambda source, manifest: {
+        self.tried = self.enterContext(mock.patch("tokens.template.try_template", wraps=lambda source, manifest: {
             **outcome, "sha256": manifest["files"]["chat_template.jinja"]["sha256"], "problem": self.problem}))
         self.problem = None
 
@@ -65,7 +65,7 @@ class Kept(Folder):
         for template, tries in ((PLAIN, 1), (PLAIN, 1), (PLAIN + " ", 2), (PLAIN + " ", 2)):
             self.count_with(template)
             self.assertEqual(self.tried.call_count, tries)
-        (folder(self.folder / "m.json") / trial.KEPT).write_text('{"sha256": 1}')
+        (folder(self.folder / "m.json") / KEPT).write_text('{"sha256": 1}')
         self.count_with(template)
         self.assertEqual(self.tried.call_count, 3)
 
