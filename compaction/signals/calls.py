@@ -137,10 +137,10 @@ class Calls:
     def __init__(self, turns):
         self.turns = turns
         self.counts = {}  # (user turn, whether a compaction lies within the window before it): Counter
-        self.known = {}  # digest: {"first", "last": numbers of equal calls, "at": place of the last, "result", "habit"}
+        self.known = {}  # digest: the last such call: its number, that of the first, place, result, hit, habit
         self.written, self.written_anything = {}, -1  # path: number of the last call that wrote it
         self.number = 0
-        self.open = {}  # call_id: (digest, hit or None, number) of a call whose result has not come
+        self.open = {}  # call_id: a call whose result has not come
         self.hits = []
         self.compactions = []  # {"turn", "copied", "opaque", "calls": number of calls before}
 
@@ -167,50 +167,48 @@ class Calls:
     def tool_call(self, event):
         name, arguments, turn = event.get("name"), event.get("arguments"), event["turn"]
         key = call_digest(name, arguments) or f"too deep {self.number}"
-        before, hit = self.known.get(key, {}), None
+        earlier, near = self.known.get(key, {}), self.near(turn)
+        call = {"first": self.number, "habit": False, **earlier, "number": self.number, "hit": None, "result": None,
+                "before": earlier.get("result"), "at": {"turn": turn, "reply": event["reply"]}}
         if not event.get("copied"):  # it is counted in the conversation that it was copied from
-            near = self.near(turn)
-            self.counts.setdefault((turn, near), Counter()).update(repeats=bool(before), calls=1)
-            hit = self.hit(event, before) if before and near else None
+            self.counts.setdefault((turn, near), Counter()).update(repeats=int(earlier != {}), calls=1)
+            call["hit"] = self.hit(event, earlier) if earlier and near else None
         if is_write(name, arguments):
             self.written_anything = self.number
             self.written.update(dict.fromkeys(targets(arguments, in_command=True), self.number))
-        self.known[key] = {"first": self.number, "habit": False, **before, "last": self.number, "result": None,
-                           "before": before.get("result"), "at": {"turn": turn, "reply": event["reply"]}}
+        self.known[key] = call
         if event.get("call_id") is not None:
-            self.open[event["call_id"]] = (key, hit, self.number)
+            self.open[event["call_id"]] = call
         self.number += 1
 
-    def hit(self, event, before):
-        name, arguments, since = event.get("name"), event.get("arguments"), before["last"]
+    def hit(self, event, earlier):
+        name, arguments, since = event.get("name"), event.get("arguments"), earlier["number"]
         files, wrote = targets(arguments), self.written_anything > since  # a command reads what it likes
         if files and not command_of(arguments):
             wrote = any(at > since and same_file(path, file) for path, at in self.written.items() for file in files)
         text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False, sort_keys=True)
         hit = {"name": name, "arguments": one_line(text, SHOWN), "turn": event["turn"], "reply": event["reply"],
-               "earlier": before["at"], "compaction": len(self.compactions),
-               "made_before_compaction": before["first"] < self.compactions[-1]["calls"],
+               "earlier": earlier["at"], "compaction": len(self.compactions),
+               "made_before_compaction": earlier["first"] < self.compactions[-1]["calls"],
                "turns_after": self.turns_after(event["turn"]), "result": "unknown", "target_written_between": wrote,
-               "poll": is_poll(name, arguments) or before["habit"], "before": before["result"]}
+               "poll": is_poll(name, arguments) or earlier["habit"]}
         self.hits.append(hit)
         return hit
 
     def tool_result(self, event):
-        if event.get("call_id") not in self.open:
+        call = self.open.pop(event.get("call_id"), None)
+        if call is None:
             return
-        key, hit, number = self.open.pop(event["call_id"])
-        result, call = result_digest(event.get("content") or ""), self.known[key]
-        if hit is not None and hit["before"] is not None:
-            hit["result"] = "unchanged" if hit["before"] == result else "changed"
-        if call["last"] == number:
-            call["result"] = result
-            # Repeated with an unchanged result where no compaction is near: the agent polls with it.
-            call["habit"] = call["habit"] or not self.near(event["turn"]) and call["before"] == result
+        call["result"] = result_digest(event.get("content") or "")
+        same = call["before"] == call["result"]
+        if call["hit"] and call["before"]:
+            call["hit"]["result"] = "unchanged" if same else "changed"
+        # Repeated with an unchanged result where no compaction is near: the agent polls with it.
+        call["habit"] = call["habit"] or same and not self.near(event["turn"])
 
     def end(self):
         """The hits with their kind; `idle`: an unchanged result, nothing that it reads written between, no poll."""
         for hit in self.hits:
-            hit.pop("before", None)
             result = "idle" if hit["result"] == "unchanged" else f"result {hit['result']}"
             hit["kind"] = "poll" if hit["poll"] else "written between" if hit["target_written_between"] else result
         return self.hits
