@@ -35,7 +35,12 @@ def load_function(name, others="a known name"):
         raise InputError(f"{place}: no such file; give FILE.py:NAME")
     try:
         with redirect_stdout(sys.stderr):
-            module = from_file(Path(place)) if in_file else importlib.import_module(place)
+            if in_file:
+                spec = importlib.util.spec_from_file_location(f"own_{Path(place).stem}", place)
+                module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)  # where pickle looks it up
+                spec.loader.exec_module(module)
+            else:
+                module = importlib.import_module(place)
     except (Exception, SystemExit) as error:  # whatever a user's file does when it is read
         absent = isinstance(error, ModuleNotFoundError) and f"{place}.".startswith(f"{error.name}.")
         remedy = f"run from the folder that holds {place}" if absent else "mend the file"
@@ -44,15 +49,6 @@ def load_function(name, others="a known name"):
     if not callable(function):
         raise InputError(f"{place} has no function {attribute!r}; name one that it defines")
     return function
-
-
-def from_file(path):
-    """The module in a file, wherever it lies."""
-    spec = importlib.util.spec_from_file_location(f"own_{path.stem}", path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses and pickle look their module up by its name
-    spec.loader.exec_module(module)
-    return module
 
 
 def described(error):

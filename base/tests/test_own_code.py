@@ -14,6 +14,7 @@ class Loading(Files):
         with contextlib.chdir(here):
             for name in ("../rule.py:choose", "./../rule.py:choose", f"{place}/rule.py:choose"):
                 self.assertEqual(load_function(name)(), 7)
-            for name in ("../rule.py:other", "../none.py:choose", "..rule:choose", "rule:", ":choose", "rule.py"):
-                with self.subTest(name), self.assertRaises(InputError):
+            for name, says in (("../rule.py:other", "has no function"), ("../none.py:choose", "no such file"),
+                               *((name, "is no name known") for name in ("..rule:choose", "rule:", ":choose", "rule.py"))):
+                with self.subTest(name), self.assertRaisesRegex(InputError, says):
                     load_function(name)
