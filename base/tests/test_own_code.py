@@ -15,6 +15,6 @@ class Loading(Files):
             for name in ("../rule.py:choose", "./../rule.py:choose", f"{place}/rule.py:choose"):
                 self.assertEqual(load_function(name)(), 7)
             for name, says in (("../rule.py:other", "has no function"), ("../none.py:choose", "no such file"),
-                               *((name, "is no name known") for name in ("..rule:choose", "rule:", ":choose", "rule.py"))):
+                               *((word, "is no name known") for word in ("..rule:choose", "rule:", ":choose", "a.py"))):
                 with self.subTest(name), self.assertRaisesRegex(InputError, says):
                     load_function(name)
