@@ -110,7 +110,7 @@ def import_longmemeval(value, where, losses):
             late.append(sum(date < max(dates[:place]) for place, date in enumerate(dates) if place))
             sessions.sort(key=lambda session: session[1])
         histories[name], facts = read_turns(sessions, name, losses)
-        if name.endswith("_abs") or kind.endswith("_abs"):
+        if name.endswith("_abs"):
             kind = "abstention"
         if facts:
             cases.append({

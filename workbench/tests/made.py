@@ -1,6 +1,32 @@
-"""Made-up files of LoCoMo and LongMemEval, a chat log, a row and a report of an evaluation."""
+"""Named cases, made-up files of LoCoMo and LongMemEval, a chat log, a row and a report of an evaluation."""
+
+import json
+from itertools import zip_longest
+from pathlib import Path
 
 from evaluate import summarize
+
+
+def named_cases(file):
+    """The cases of a JSON file beside the tests: it has some, and no two share a name."""
+    cases = json.loads((Path(__file__).parent / file).read_text(encoding="utf-8"))
+    assert cases and len({case["name"] for case in cases}) == len(cases), file
+    return cases
+
+
+def part(expected, actual):
+    """What `actual` has where `expected` has something: of objects the fields it names, of lists every item."""
+    if isinstance(expected, dict) and isinstance(actual, dict):
+        return {field: part(value, actual.get(field)) for field, value in expected.items()}
+    if isinstance(expected, list) and isinstance(actual, list):
+        return [part(*pair) for pair in zip_longest(expected, actual)]
+    return actual
+
+
+def message(said):
+    """A message written as "user: Hi.", or as it is."""
+    return dict(zip(("role", "content"), said.split(": ", 1))) if isinstance(said, str) else said
+
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"at": "log"}'}}
 CHAT = [

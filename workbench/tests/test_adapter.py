@@ -11,7 +11,7 @@ from base.tests.made import Files, changed_value, needs_tokenizer, run
 from base.turns import MessageError, calls_of, text_of
 from strategies import STRATEGIES
 from workbench.adapter import BudgetError, choose, choose_messages, main
-from workbench.tests.made import CALL, CHAT
+from workbench.tests.made import CALL, CHAT, message, named_cases
 
 PAST = [*CHAT[:5], {"role": "user", "content": "Thanks. We must keep the port at 80."},
         {"role": "assistant", "content": "Noted."},
@@ -19,7 +19,8 @@ PAST = [*CHAT[:5], {"role": "user", "content": "Thanks. We must keep the port at
 LONG = [*PAST[:6], {"role": "assistant", "content": "word " * 500}]  # over any budget here: notes are made of its turn
 NOTE = "- [turn 2, user] We must keep the port at 80."
 TOOLS = [{"type": "function", "function": {"name": "look", "description": "one two three four five"}}]
-PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 500}}
+# what follows a user message, or stands in it, in ordinary chats
+ODD = {case["name"]: list(map(message, case["turn"])) for case in named_cases("odd-turns.json")}
 
 
 def assistant(content, **more):
@@ -53,7 +54,11 @@ def chosen(budget=10_000, strategy="relevant", messages=PAST, **more):
 
 class Chosen(unittest.TestCase):
     def test_with_room_for_all_something_is_left_out_or_changed(self):
-        for strategy in (*STRATEGIES, STRATEGIES["recent"]):
+        def own(case, count):
+            messages = [user("In my words: " + case["current"])]
+            return {"messages": messages, "turns": [], "notes": 0, "input_tokens": count(messages)}
+
+        for strategy in (*STRATEGIES, STRATEGIES["recent"], own):
             self.assertEqual(chosen(strategy=strategy), PAST)
 
     def test_joined_messages_lose_their_call_or_get_that_of_another_turn_with_its_id(self):
@@ -119,39 +124,23 @@ class Chosen(unittest.TestCase):
         self.assertEqual(chosen(fill=False), [*PAST[:5], PAST[-1]])
         says = [user(f"word{number} " * 10) for number in range(9)]
         messages = [says[0], user("disk"), *says[1:], PAST[-1]]
-        got = choose(messages, count_words(messages) - 25, "relevant", count=count_words)
-        self.assertEqual(got["messages"], [user("disk"), *says[3:], PAST[-1]])
-        self.assertEqual((got["tokens"], [part["messages"] for part in got["left_out"]]),
-                         (count_words(got["messages"]), [[0], [2], [3]]))
+        for rule in ("relevant", STRATEGIES["relevant"]):
+            got = choose(messages, count_words(messages) - 25, rule, count=count_words)
+            self.assertEqual(got["messages"], [user("disk"), *says[3:], PAST[-1]])
+            self.assertEqual((got["tokens"], [part["messages"] for part in got["left_out"]]),
+                             (count_words(got["messages"]), [[0], [2], [3]]))
 
     def test_single_messages_come_back_as_turns_or_in_the_labs_form(self):
         for empty in ("", None):  # what an assistant says beside its calls
             def single(case, count, empty=empty):
                 asked, (call, result) = case["history"][0]["user"], case["history"][0]["messages"]
-                messages = [user(asked), {**call, "content": empty}, result, user(case["current"])]
-                return {"messages": messages, "turns": [0], "notes": 0, "input_tokens": count(messages)}
+                messages = [user(asked), {**call, "content": empty}, result, PAST[6], user(case["current"])]
+                return {"messages": messages, "turns": [0, 1], "notes": 0, "input_tokens": count(messages)}
 
             got = choose(PAST, count_words(PAST) - 1, single, count=count_words)
-            self.assertEqual([*got["messages"][:2], *got["messages"][3:]], [*PAST[:2], PAST[3], PAST[-1]])
+            self.assertEqual([*got["messages"][:2], *got["messages"][3:]], [*PAST[:2], PAST[3], *PAST[6:]])
             self.assertEqual((got["messages"][2]["tool_calls"], got["messages"][2]["content"] or ""), ([CALL], ""))
-            self.assertEqual([part["messages"] for part in got["left_out"]], [[4], [5, 6]])
-
-
-def called(**changes):
-    """A turn of a user's message, a call with these changes, and its result."""
-    call = {**CALL, **changes}
-    return [PAST[1], {**PAST[2], "tool_calls": [call]}, {**PAST[3], "tool_call_id": call["id"]}]
-
-
-ODD = {  # what follows a user message, or stands in it, in ordinary chats
-    "a picture": [user([{"type": "text", "text": "What disk is it?"}, PICTURE])],
-    "a picture alone": [user([PICTURE])], "a cut-off call": [PAST[1], PAST[2]],
-    "arguments that are no JSON": called(function={"name": "look", "arguments": '{"at": '}),
-    "a result of no call": [PAST[1], PAST[3]], "a system message": [PAST[1], PAST[0]],
-    "an unknown role": [PAST[1], {"role": "function", "name": "look", "content": "x"}],
-    "a call of the older form": [PAST[1], assistant(None, function_call={"name": "look", "arguments": "{}"})],
-    "a control token": [user("What does <|turn> do?")], "a control token in a call": called(id="<|turn>"),
-    "half a character": [user("x \ud800")], "no content": [user(3)], "no message": [PAST[1], "text"]}
+            self.assertEqual([part["messages"] for part in got["left_out"]], [[4], [5]])
 
 
 class Ordinary(unittest.TestCase):
@@ -165,7 +154,7 @@ class Ordinary(unittest.TestCase):
                 got = choose([*PAST, *turn], 10_000, count=Knows(), allowance=300)
                 self.assertEqual((got["messages"], len(got["uncounted"])), ([*PAST, *turn], 1))
                 self.assertGreaterEqual(got["tokens"], count_words(PAST) + 300)
-                self.assertLess(got["tokens"], 500)  # the picture's own text is no text
+                self.assertLess(got["tokens"], 400)  # the picture's own text is no text
                 tight = choose([*PAST, *turn], got["tokens"] - 20, count=Knows(), allowance=300)
                 self.assertEqual(tight["messages"][-len(turn):], turn)
                 self.assertLess(len(tight["messages"]), len([*PAST, *turn]))
@@ -173,7 +162,7 @@ class Ordinary(unittest.TestCase):
                     choose([*PAST, *turn], 300, count=Knows(), allowance=300)
 
     def test_a_system_message_that_cannot_be_counted_or_a_greeting_before_the_first_user_message_fails(self):
-        front = {"role": "system", "content": [PICTURE]}
+        front = {**ODD["a picture alone"][0], "role": "system"}
         got = choose([front, *PAST[1:]], 10_000, count=Knows())
         self.assertEqual((got["messages"], len(got["uncounted"])), ([front, *PAST[1:]], 1))
         got = choose([PAST[0], PAST[4], *PAST[1:]], 10_000, count=Knows())
