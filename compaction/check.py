@@ -12,7 +12,7 @@ from pathlib import Path
 
 import tokenizer
 from base.ci import tell_ci
-from base.command import InputError, dump, file_hash, make_parser, progress, read_json, run_command
+from base.command import InputError, dump, file_hash, make_parser, progress, read_json, run_command, sha256
 from base.stats import resolution
 from base.turns import turn_texts
 from compaction import table
@@ -21,7 +21,7 @@ from compaction.comparison import compare
 from compaction.contexts import BUDGET, KEEP_SHARE, grow_all, read_contexts
 from compaction.fixtures.form import SHIPPED, load_fixtures
 from compaction.judge.asking import judge_quality, recorded_judge
-from compaction.result_file import check_report, code_hashes, fixtures_hash, record, record_path
+from compaction.result_file import check_report, code_hashes, record, record_path
 from compaction.rows import GATES, decide_items, lost_at, read_gates, summarize
 from strategies import available
 
@@ -31,15 +31,11 @@ STATES = {"met": "passed", "not worse": "passed", "missed": "failed", "worse": "
 def arguments(argv):
     parser = make_parser(__doc__)
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument(
-        "--compactor", metavar="NAME", help="recent, notes, ledger, summary, FILE.py:NAME or module:function")
-    what.add_argument("--contexts", metavar="FILE",
-                      help="contexts (JSON lines) that another system recorded, or a recorded result (.json)")
-    parser.add_argument(
-        "--against", metavar="B", help="the incumbent: a compactor, contexts (.jsonl) or a recorded result (.json)")
+    what.add_argument("--compactor", metavar="NAME", help="recent, notes, ledger, summary, FILE.py:NAME or module:name")
+    what.add_argument("--contexts", metavar="FILE", help="contexts (JSON lines) of another system, or a result (.json)")
+    parser.add_argument("--against", metavar="B", help="the incumbent: compactor, contexts (.jsonl), result (.json)")
     add_setting(parser)
-    parser.add_argument(
-        "--extractive", action="store_true", help="the system that recorded --contexts only copies text")
+    parser.add_argument("--extractive", action="store_true", help="the system that made --contexts only copies text")
     parser.add_argument("--against-extractive", action="store_true", help="the same of contexts given to --against")
     parser.add_argument("--model", type=Path, metavar="FILE", help="model block for the summary compactor")
     parser.add_argument("--gates", type=Path, metavar="FILE", help="JSON of gates that differ from the default")
@@ -48,15 +44,13 @@ def arguments(argv):
     parser.add_argument("--task-runs", type=int, metavar="N", help="how many runs that rate was measured on")
     parser.add_argument("--task-drop", type=float, metavar="D", help="a drop in that rate that you would want to see")
     parser.add_argument("--junit", type=Path, metavar="FILE", help="write gates and items that got worse as JUnit XML")
-    parser.add_argument("--record", nargs="?", const="", metavar="FILE",
-                        help="keep the result (default: compaction/results/A-against-B.json)")
+    parser.add_argument("--record", nargs="?", const="", metavar="FILE", help="keep the result (default: in results/)")
     return parser.parse_args(argv)
 
 
 def add_setting(parser):
     """The options that say on what compactors are run: fixtures, budget, tokenizer, judge."""
-    parser.add_argument("--fixtures", nargs="+", type=Path, default=[SHIPPED], metavar="PATH",
-                        help="fixture files or folders (default: the shipped set)")
+    parser.add_argument("--fixtures", nargs="+", type=Path, default=[SHIPPED], metavar="PATH", help="default: shipped")
     for field, told in (("context_limit", "the model's window"), ("max_new_tokens", "kept for the answer"),
                         ("margin", "kept free")):
         parser.add_argument(f"--{field.replace('_', '-')}", type=int, default=BUDGET[field], metavar="TOKENS",
@@ -64,10 +58,8 @@ def add_setting(parser):
     parser.add_argument("--keep-share", type=float, default=KEEP_SHARE, metavar="SHARE",
                         help="of the available input, at most, that a compactor may leave filled (default %(default)s)")
     parser.add_argument("--tokenizer", type=Path, metavar="MANIFEST", help="count for the model of another manifest")
-    parser.add_argument("--judge", metavar="NAME",
-                        help="human, your own function (FILE.py:NAME, module:function) or the file of a model block")
-    parser.add_argument(
-        "--verdicts", type=Path, metavar="FILE", help="recorded verdicts (JSON lines): read, and with --judge added to")
+    parser.add_argument("--judge", metavar="NAME", help="human, FILE.py:NAME, module:function or a model block's file")
+    parser.add_argument("--verdicts", type=Path, metavar="FILE", help="recorded verdicts: read, with --judge added to")
     parser.add_argument("--card", type=Path, metavar="FILE", help="the judge's card, as compaction.judge prints it")
 
 
@@ -123,8 +115,8 @@ def measured(what, args, run, extractive):
     fixtures, budget, judge, counter = run["fixtures"], run["budget"], run["judge"], run["counter"]
     manifest, left_out = args.tokenizer or tokenizer.MANIFEST, {"unplaced": 0, "unannotated": 0}
     if isinstance(what, Path):
-        contexts, left_out, sha256 = read_contexts(what, fixtures, counter.count)
-        about = {"name": what.name, "extractive": extractive, "sha256": sha256}
+        contexts, left_out, digest = read_contexts(what, fixtures, counter.count)
+        about = {"name": what.name, "extractive": extractive, "sha256": digest}
     else:
         about = find_compactor(what, args.model, manifest)
         contexts = grow_all(fixtures, about.pop("function"), what, budget, counter.count, args.keep_share)
@@ -138,7 +130,7 @@ def measured(what, args, run, extractive):
     return {"compactor": about, "budget": budget, "available_input": limit,
             "keep_share": None if isinstance(what, Path) else args.keep_share, "gates": run["gates"],
             "counter": counter.profile(), "manifest_sha256": file_hash(manifest),
-            "fixtures": {"conversations": len(fixtures), "items": len(items), "sha256": fixtures_hash(fixtures)},
+            "fixtures": {"conversations": len(fixtures), "items": len(items), "sha256": sha256(dump(fixtures))},
             "judge": judge.about if judge else None, "left_out": left_out,
             **summarize(items, contexts, limit, run["gates"], judge_quality(judge.about["card"]) if judge else None),
             "contexts": contexts, "items": items}

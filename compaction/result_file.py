@@ -1,10 +1,11 @@
 """Keep a report of check.py as a file, and believe none: what follows from its items is computed again."""
 
+import json
 import re
 from functools import partial
 from pathlib import Path
 
-from base.command import InputError, NotComparable, check_replaceable, dump, read_json, replace_file, sha256
+from base.command import InputError, NotComparable, check_replaceable, dump, read_json, replace_file
 from base.own_code import source_hash
 from base.shapes import COMPACTION, misfit
 from base.stats import resolution
@@ -18,6 +19,7 @@ CODE = ["base/stats.py", "strategies.py", *(f"compaction/{name}.py" for name in 
     "comparison", "compactors", "contexts", "fixtures/classify", "fixtures/form", "fixtures/items", "fixtures/literals",
     "rows"))]  # what decides a figure  # fmt: skip
 SIDES = ("candidate", "incumbent")
+canonical = partial(json.dumps, sort_keys=True)  # to compare: in Python False is 0
 NEEDS_KEY = {"supported": True, "unjudged": True, "verbatim": False, "opaque": False}  # the others may have one
 
 
@@ -42,7 +44,7 @@ def problems(report):
         yield from (f"{side}: {problem}" for problem in side_problems(report[side]))
     if ("comparison" in report) != (len(sides) == 2):
         yield "a comparison without two sides, or two sides without one"
-    if "comparison" in report and report["comparison"] != compare(*(report[side] for side in SIDES)):
+    if "comparison" in report and canonical(report["comparison"]) != canonical(compare(*map(report.get, SIDES))):
         yield "the comparison does not follow from its sides"
     success = report["task_success"]
     if success and success != resolution(success["rate"], success["n"], success.get("drop")):
@@ -70,7 +72,8 @@ def side_problems(result):
     judge = judge_quality(result["judge"]["card"]) if result["judge"] else None
     again = {"fixtures": result["fixtures"] | {"conversations": len(contexts), "items": len(items)},
              "available_input": limit, **summarize(result["items"], result["contexts"], limit, result["gates"], judge)}
-    yield from (f"{field} does not follow from its items" for field, value in again.items() if value != result[field])
+    yield from (f"{field} does not follow from its items"
+                for field, value in again.items() if canonical(value) != canonical(result[field]))
 
 
 def item_problems(item, contexts):
@@ -118,11 +121,6 @@ def is_result_of(names, path):
 def record(path, report, names):
     """Keep a report; an earlier one of the same compactors stays beside it as NAME.previous.json."""
     replace_file(path, dump(report).encode("utf-8"), partial(is_result_of, names))
-
-
-def fixtures_hash(fixtures):
-    """SHA-256 of a loaded fixture set as this project writes JSON: white space in a file changes nothing."""
-    return sha256(dump(fixtures))
 
 
 def code_hashes():

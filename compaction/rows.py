@@ -80,26 +80,20 @@ def summarize(items, contexts, limit, gates=GATES, judge=None):
     uncovered = sorted({item["conversation_id"] for item in items} - covered)
     fields = ("conversation_id", "compaction", "tokens")
     failed = [{field: context[field] for field in fields} for context in contexts if context["failed"]]
-    rows = build_rows(items, contexts, limit, gates)
-    for row in rows:
-        row |= {"judge": judge} if row["judged"] else {}
+    rows = []
+    for name in list(GATES)[:-1]:
+        made = decisions(items, name)
+        judged = sum(bool(key) and verdict in JUDGED for verdict, key in made)
+        row = verdict_row(name, Counter(verdict for verdict, _ in made), gates[name], judged)
+        rows.append(row | ({"judge": judge} if judged else {}))
+    gate = limit if gates["prompt_tokens"] == "budget" else gates["prompt_tokens"]
+    rows.append(tokens_row([context["tokens"] for context in contexts], gate))
     met = compliant(rows)
     return {"compliant": False if failed else None if met and uncovered else met, "failed": failed, "rows": rows,
             "difficulties": [difficulty(tag, items) for tag in TAGS], "uncovered": uncovered,
             "never_checked": [
                 item["item"] for item in items if not item["verdicts"] and item["conversation_id"] in covered],
             "opaque_contexts": sum(context["opaque"] for context in contexts), "missing_verdicts": missing(items)}
-
-
-def build_rows(items, contexts, limit, gates=GATES):
-    """The report's rows, in the order of GATES."""
-    rows = []
-    for name in list(GATES)[:-1]:
-        made = decisions(items, name)
-        judged = sum(bool(key) and verdict in JUDGED for verdict, key in made)
-        rows.append(verdict_row(name, Counter(verdict for verdict, _ in made), gates[name], judged))
-    gate = limit if gates["prompt_tokens"] == "budget" else gates["prompt_tokens"]
-    return [*rows, tokens_row([context["tokens"] for context in contexts], gate)]
 
 
 def decisions(items, name="contradictions"):

@@ -136,11 +136,9 @@ def card_text(card):
 
 def main(argv=None):
     parser = make_parser(__doc__)
-    parser.add_argument("--judge", required=True, metavar="NAME",
-                        help="human, your own function (FILE.py:NAME, module:function) or the file of a model block")
+    parser.add_argument("--judge", required=True, help="human, FILE.py:NAME, module:function or a model block's file")
     parser.add_argument("--labels", type=Path, default=LABELS, metavar="FILE", help="labelled items (default: shipped)")
-    parser.add_argument("--repeats", type=int, default=REPEATS, metavar="N",
-                        help="times that each item is asked (default %(default)s)")
+    parser.add_argument("--repeats", type=int, default=REPEATS, help="times an item is asked (default %(default)s)")
     parser.add_argument("--keep", type=Path, metavar="FILE", help="keep each answer as it comes; go on from it")
     parser.add_argument("--tokenizer", type=Path, metavar="MANIFEST", help="count for the model of another manifest")
     args = parser.parse_args(argv)

@@ -161,7 +161,12 @@ def recorded_judge(name=None, path=None, card_path=None, manifest=None):
                 append_line(path, known[key])
         return known.get(key)
 
-    judge.about = {"identity": identity, "card": read_card(card_path, identity) if card_path else "unmeasured"}
+    card = read_json(card_path) if card_path else "unmeasured"
+    if card_path and (problem := misfit(card, CARD, "it")):
+        raise InputError(f"{card_path}: is no card: {problem}; make one with python -m compaction.judge")
+    if card_path and card["judge"] != identity:
+        raise InputError(f"{card_path}: is the card of {card['judge']!r}, not of {identity!r}; measure this judge")
+    judge.about = {"identity": identity, "card": card}
     return judge
 
 
@@ -203,16 +208,6 @@ def human_judge():
 
     judge.identity = {"human": "asked in the terminal"}
     return judge
-
-
-def read_card(path, identity):
-    """The card in a file if it is this judge's; InputError otherwise."""
-    card = read_json(path)
-    if problem := misfit(card, CARD, "it"):
-        raise InputError(f"{path}: is no card: {problem}; make one with python -m compaction.judge")
-    if card["judge"] != identity:
-        raise InputError(f"{path}: is the card of {card['judge']!r}, not of {identity!r}; measure this judge")
-    return card
 
 
 def judge_quality(card):

@@ -15,7 +15,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from base.command import InputError, dump, make_parser, progress, run_command
+from base.command import InputError, dump, make_parser, progress, run_command, sha256
 from base.own_code import call_own, code_hash, load_function
 from base.shown import written_out
 from base.stats import mcnemar
@@ -26,7 +26,6 @@ from compaction.fixtures.items import RETAINED, UNKNOWN
 from compaction.judge.asking import judge_quality
 from compaction.judge.model import kept, pinned_model
 from compaction.replay.agent import go_on, model_agent, recorded_run
-from compaction.result_file import fixtures_hash
 from strategies import available, turn_messages
 
 PASSED = (*RETAINED, "accepted")
@@ -147,7 +146,7 @@ def main(argv=None):
             for fixture in progress(fixtures, desc="replay", unit="conversation")]
     report = {"compactor": compactor, "agent": identity, "judge": judge.about if judge else None, "budget": budget,
               "keep_share": args.keep_share, "window": window, "steps": args.steps, "counter": counter.profile(),
-              "fixtures": {"conversations": len(fixtures), "sha256": fixtures_hash(fixtures)},
+              "fixtures": {"conversations": len(fixtures), "sha256": sha256(dump(fixtures))},
               "summary": summarize(rows), "rows": rows}
     print(written_out(result_text(report)), file=sys.stderr)
     sys.stdout.write(dump(report))

@@ -6,7 +6,7 @@ from collections import Counter
 from base.command import InputError
 from base.stats import wilson
 from base.tests.made import Files
-from compaction.rows import GATES, build_rows, compliant, lost_at, read_gates, summarize, tokens_row
+from compaction.rows import GATES, compliant, lost_at, read_gates, summarize, tokens_row
 from compaction.tests.doubles import small_fixture
 from compaction.tests.made import made_item, made_result, made_row
 
@@ -63,7 +63,7 @@ class Rows(unittest.TestCase):
 
     def test_retained_means_something_else_than_verbatim_or_supported(self):
         decided = made_item("verbatim", "supported", "absent", "contradicted", "unjudged", "opaque", keys="abcdef")
-        rows = build_rows([decided], [{"tokens": 10}], 100)
+        rows = summarize([decided], [], 100)["rows"]
         self.assertEqual([rows[0][field] for field in ("value", "of", "unknown", "judged", "worst", "best")],
                          [2, 6, 2, 3, 2 / 6, 4 / 6])
         self.assertEqual((rows[4]["value"], rows[4]["worst"], rows[4]["best"]), (1, 3, 1))
@@ -73,7 +73,7 @@ class Compliance(unittest.TestCase):
     def test_what_is_undecided_outweighs_a_missed_gate_or_no_gate_is_compliance(self):
         for states, wanted in (("missed undecided", False), ("met undecided", None), ("met", True)):
             self.assertIs(compliant([{"state": state} for state in states.split()] + [{"state": "no gate"}]), wanted)
-        self.assertIsNone(compliant(build_rows([made_item("verbatim")], [], 100, dict.fromkeys(GATES))))
+        self.assertIsNone(compliant(summarize([made_item("verbatim")], [], 100, dict.fromkeys(GATES))["rows"]))
 
     def test_a_failed_compaction_is_compliant_where_its_rows_are(self):
         context, gates = made_result()["contexts"][0], dict.fromkeys(GATES) | {"prompt_tokens": 100}
