@@ -11,7 +11,7 @@ from compaction.fixtures.items import RETAINED
 from compaction.replay.__main__ import summarize
 from compaction.result_file import check_report
 from compaction.signals.__main__ import says, with_shares
-from workbench.report.view import blank_cell, fields, listed, of, section, table
+from workbench.report.view import blank_cell, fields, listed, of, section, table_part
 
 MARKS = {"verbatim": "●", "supported": "●", "absent": "○", "contradicted": "!", "unjudged": "?", "opaque": "?"}
 LOST = ("absent", "contradicted")
@@ -32,17 +32,17 @@ def compaction_section(name, report, args):
              told.interval(row)]
             for row, *both in zip(report["candidate"]["rows"], *(result["rows"] for result in sides.values()))]
     head = ["row", "gate", "state", *(["change"] if compared else []), *names.values(), "95%"]
-    parts, trails = [table("Rows and their gates", head, rows, text=range(9))], {}
+    parts, trails = [table_part("Rows and their gates", head, rows, text=range(9))], {}
     for side, result in sides.items():
         for item in result["items"]:
             trails.setdefault((item["conversation_id"], item["item"]), {})[side] = item
     changed = {(item["conversation_id"], item["item"]): item for item in (compared["changed"] if compared else ())}
     parts += listed("Items that changed, most harmful first", [
-        change_entry(item, trails[key]["candidate"]["literal"]) for key, item in changed.items()])
+        changed_item(item, trails[key]["candidate"]["literal"]) for key, item in changed.items()])
     difficulties = [[both[0]["tag"], *(f"{told.kept(side)} kept, {side['contradicted']} contradicted" for side in both)]
                     for both in zip(*(result["difficulties"] for result in sides.values())) if both[0]["decisions"]]
     if difficulties:
-        parts.append(table("By difficulty", ["difficulty", *names.values()], difficulties, text=range(3)))
+        parts.append(table_part("By difficulty", ["difficulty", *names.values()], difficulties, text=range(3)))
     chosen = [key for key in trails if not args.only or key[1] in args.only]
     if not chosen:
         raise InputError(f"--only {', '.join(args.only)}: no such item in the result; take a name from it")
@@ -65,7 +65,7 @@ def compaction_section(name, report, args):
     return section("compaction", name, parts, made, told.decision(report), notes)
 
 
-def change_entry(change, literal):
+def changed_item(change, literal):
     """An item that changed: what it says and the line of each side's context."""
     return (f"{change['item']} ({change['class']}) at compaction {change['compaction']}: {change['incumbent']} to "
             f"{change['candidate']}", [("item", literal), *(
@@ -101,10 +101,10 @@ def replay_section(name, report, args):
     if summary != summarize(report["rows"]):
         raise InputError(f"{name}: the summary does not follow from its rows; it was edited or merged: run "
                          "compaction.replay again")
-    rows = [[unit, *(summary[unit][field] for field in ("pairs", "lost", "gained", "unknown")),
-             f"{summary[unit]['p']:.3g}"] for unit in ("conversations", "items")]
-    parts = [table("With compaction against without", ["unit", "pairs", "lost", "gained", "unknown", "exact McNemar p"],
-                   rows, note="Lost: passes without compaction and fails with it. Items are for finding what to read.")]
+    counts = ("pairs", "lost", "gained", "unknown")
+    rows = [[unit, *map(summary[unit].get, counts), f"{summary[unit]['p']:.3g}"] for unit in ("conversations", "items")]
+    note = "Lost: passes without compaction and fails with it. Items are for finding what to read."
+    parts = [table_part("With compaction against without", ["unit", *counts, "exact McNemar p"], rows, note=note)]
     chosen = [row for row in summary["to_read"] if not args.only or row["conversation_id"] in args.only]
     parts += listed("Conversations to read", [
         (f"{row['conversation_id']}: {row['outcome']}", [(kind, ", ".join(row[kind])) for kind in ("lost", "gained")])
@@ -123,7 +123,7 @@ def signals_section(name, report, args):
     kinds = [[where, kind, number] for where, counts in (("calls made again after a compaction", repeats["kinds"]),
                                                          ("user messages", report["user_messages"]))
              for kind, number in counts.items()]
-    parts = [table("Kinds of evidence", ["where", "kind", "number"], kinds, text=(0, 1))] if kinds else []
+    parts = [table_part("Kinds of evidence", ["where", "kind", "number"], kinds, text=(0, 1))] if kinds else []
     sample = [talk for talk in report["sample"]["conversations"]
               if not args.only or talk["conversation_id"] in args.only]
     parts += listed("Conversations to read, strongest evidence first", [

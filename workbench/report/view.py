@@ -39,7 +39,7 @@ def section(kind, name, parts, identity, verdict=None, notes=()):
             "verdict": verdict, "state": state, "notes": list(notes)}
 
 
-def table(title, head, rows, text=(0, ), note=""):
+def table_part(title, head, rows, text=(0, ), note=""):
     """A table part; the columns numbered in `text` stand to the left. A cell {"text", "share"} gets a bar."""
     return {"kind": "table", "title": title, "head": head, "rows": rows, "text": text, "note": note}
 
@@ -89,12 +89,12 @@ def evaluation_section(name, report, args, requests={}):
         at, cases = "" if budget is None else f" at {int(budget):,} input tokens", level["cases"]
         rows = [summary_row(strategy, split, figures, cases[strategy])
                 for strategy, splits in level["summary"].items() for split, figures in splits.items()]
-        parts.append(table(f"Summary{at}", SUMMARY, rows, text=(0, 1), note=STALE))
+        parts.append(table_part(f"Summary{at}", SUMMARY, rows, text=(0, 1), note=STALE))
         kinds = Counter(row["kind"] for row in next(iter(cases.values())))
         if kinds.total() >= 3 * len(kinds):  # else each is a case or two, which the matrix shows
             rows = [[kind, size, *(share(tally(row for row in rows if row["kind"] == kind)["recall"])
                                    for rows in cases.values())] for kind, size in kinds.items()]
-            parts.append(table(f"Facts found by kind of case{at}", ["kind", "cases", *cases], rows))
+            parts.append(table_part(f"Facts found by kind of case{at}", ["kind", "cases", *cases], rows))
         rows = [{"case": case, "kind": first["kind"], "split": first["split"].replace("_", "-"), "cells": [
                     cell(row, requests.get((budget, strategy, case))) | {"strategy": strategy}
                     for strategy, row in of_case.items()]}
@@ -192,13 +192,13 @@ def comparison_section(name, result, args):
             for row in results for unit, paired in sorted(row["paired"].items())]
     least = result["smallest_difference"]
     reach = "" if least["within_reach"] else f"; it has only {least['cases']}"
-    parts.append(table("Paired figures", PAIRED, rows, text=(0, 1), note=(
+    parts.append(table_part("Paired figures", PAIRED, rows, text=(0, 1), note=(
         f"The least this set could have shown: {least['discordant_pairs']} cases that changed, all to one side (exact "
         f"McNemar p {least['mcnemar_p']}){reach}. Facts of one case depend on each other: read the test over cases.")))
     stale = [[place_of(row), *(" to ".join(str(len(row["stale_cases"][side][kind])) for side in ("recorded", "fresh"))
                                for kind in ("alone", "replaced"))] for row in results if "stale_cases" in row]
-    parts.append(table("Cases with a stale fact, recorded to fresh", ["strategy", "alone", "with its replacement"],
-                       stale, note=STALE))
+    parts.append(table_part("Cases with a stale fact, recorded to fresh",
+                            ["strategy", "alone", "with its replacement"], stale, note=STALE))
     made = [(f"{side}.{field}", text) for side in ("recorded", "fresh") for field, text in hashed_fields(result[side])]
     return section("comparison", name, parts, made, result["decision"])
 
@@ -226,7 +226,7 @@ def survey_section(name, report, args):
         rows = [[rule, requests, failed, share(sent), "none" if mean is None else f"{mean:,.1f}", share(cached)]
                 for rule, requests, failed, sent, mean, cached in lines]
         note = f"Of {report['user_turns']} user turns {level['fit_whole']} fit whole, {level['never_fit']} never fit."
-        parts.append(table(f"At {budget:,} input tokens", RULES, rows, note=note))
+        parts.append(table_part(f"At {budget:,} input tokens", RULES, rows, note=note))
     notes = [f"{report['conversations']} conversations. Cached: the front of a request that is, token by token, that "
              f"of the one before it, of at least {report['least']} tokens in blocks of {report['block']}."]
     notes += [f"{what}: {number}." for what, number in report["left_out"].items()]
