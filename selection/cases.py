@@ -10,7 +10,7 @@ turn    user and assistant (texts), and optionally id, session, date (texts) and
         between the two (base/turns.py checks them)
 fact    a text that stands inside one message of the history, or {"turn": id, "text": text}: that text of that turn
 
-Needs no tokenizer: `check_requests` and `check_rendered` check what needs one when a run starts.
+Needs no tokenizer: what does is checked when a run starts (`check_requests`, `check_rendered`).
 """
 
 import json
@@ -32,7 +32,6 @@ LARGER = Only({"format": int, "histories": Each(object), "cases": list})
 TURN_FACT = Only({"turn": str, "text": str})
 SPLITS = ("dev", "held_out")
 NOTES_FRAME = (NOTES_HEADER, "<notes>", "</notes>", "Question: ")
-ROLES = ("user", "assistant", "tool")
 
 
 class CaseError(InputError):
@@ -136,7 +135,8 @@ def check_fact(fact, case, path, field):
         for place in ("instructions", "current"):
             refuse(text in case[place] and f"{field}: {text!r} already stands in {place}, so every strategy finds it",
                    path, name, "reword one of them")
-        marks = (f"- [turn {number}, {role}] " for number in range(1, len(history) + 1) for role in ROLES)
+        roles = ("user", "assistant", "tool")
+        marks = (f"- [turn {number}, {role}] " for number in range(1, len(history) + 1) for role in roles)
         problem = f"{field}: {text!r} also stands in what frames a note, so every note would hold it"
         refuse(any(text in part for part in (*NOTES_FRAME, *marks)) and problem, path, name, "make it longer")
     contents = [message["content"] for turn in history for message in turn_messages(turn)]
@@ -156,7 +156,7 @@ def turn_numbers(history):
     return {turn["id"]: number for number, turn in enumerate(history) if "id" in turn}
 
 
-known_holders = per_history(lambda history: {})  # text -> numbers of turns, filled by `holders` as texts are asked for
+known_holders = per_history(lambda history: {})  # text -> numbers of turns, filled by `holders`
 
 
 def holders(history, text):

@@ -1,10 +1,8 @@
 """Score what was said in a conversation for a question: near for texts, near-messages for single messages.
 
-near   The words of a question often stand in the message before or after the one that answers it. So the texts are cut
-       into short passages, and each is scored by BM25 as if it also held the words around it, the less the further away
-       they are, measured in words: where messages are long the help fades by itself. A text is worth its best passage.
-
-near-messages adds who spoke, how much is new, how short a message is, and what the best ones say:
+near: the words of a question often stand in the message before or after the one that answers it. So texts are cut into
+short passages, each scored by BM25 as if it also held the words around it, the less the further away, measured in
+words: where messages are long the help fades by itself. A text is worth its best passage. near-messages adds to that:
 
     seed(m)  = (near(m) + 0.2 named(m) + 0.2 fresh(m)) brief(m), 0 where near(m) is 0
     score(m) = seed(m) + company(m) brief(m)
@@ -16,11 +14,9 @@ brief    (40 / stems) ** 0.5 of a message with more than 40 stems, else 1: a lon
 company  the mean over the stems of m that another message holds, weighted by idf = ln((N + 1) / (h + 0.5)) with h
          holders of N messages, of the mean of seed squared over the other holders; 0 for stems of the question
 
-Words are those of segments.py (in scripts without spaces: pairs of characters) without stop words, which are English;
-those in Latin script are cut to a crude English stem. A label is a name of up to 31 characters, a colon and a blank at
-the beginning, which at least three messages bear; a word of over 95% of the labelled messages' labels tells nothing.
-Neither rule knows synonyms, a meaning, or which of two statements holds. A passage's place is that of its middle in the
-whole conversation, in half stems.
+Words are those of segments.py without English stop words; those in Latin script are cut to a crude English stem. A
+label is a name of up to 31 characters, a colon and a blank at the beginning, which at least three messages bear; a word
+of over 95% of the labelled messages' labels tells nothing. Neither knows synonyms or which of two statements holds.
 Kin: positional language models (Lv and Zhai, SIGIR 2009); BM25 (Robertson and Zaragoza 2009).
 """
 
@@ -101,7 +97,7 @@ class NearIndex:
 
     def __init__(self, texts=()):
         self._texts = 0
-        self._owners, self._places, self._sizes = [], [], []  # by passage: its text's number, its place, its stems
+        self._owners, self._places, self._sizes = [], [], []  # by passage: text, middle in half stems, stems
         self._lengths, self._total = [], 0.0  # by passage: its weighted length; the sum of all
         self._near = []  # by passage: (the first passage within reach, the weights of it and those behind it)
         self._holders = {}  # stem -> passages that hold it, each followed by how often, ascending

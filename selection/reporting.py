@@ -86,10 +86,9 @@ def failing(row):
     """What is wrong with a row, or "": failing({"missing": ["x"], "required_total": 2, ...}) -> "lacks 1 of 2"."""
     if "error" in row:
         return "raised an error"
-    parts = [f"lacks {len(row['missing'])} of {row['required_total']}" if row["missing"] else "",
-             f"holds {len(row['stale_included'])} stale" if row["stale_included"] else "",
-             "" if row["within_budget"] else "is over budget"]
-    return ", ".join(filter(None, parts))
+    lacks, stale = len(row["missing"]), len(row["stale_included"])
+    return ", ".join([*[f"lacks {lacks} of {row['required_total']}"] * bool(lacks),
+                      *[f"holds {stale} stale"] * bool(stale), *["is over budget"] * (not row["within_budget"])])
 
 
 def remarks(cases, names):

@@ -2,11 +2,8 @@
 
 A rule gives an order, best first and the newer first among equals, in which turns are taken, each if it still fits.
 What scores nothing is never taken, but the filled rules give the room that is left to the newest. A rule of one's own
-can use the same parts: fill(case, count, best_first(near(case))). What does not depend on the question is built once
-for a history, and an order is kept for the question's other budgets.
-
-near-messages takes units instead of turns, a session's date shown once. What a unit adds depends on the one before it,
-so costs are looked up by neighbours. A reply may stand in a request without the question it answered.
+can use the same parts: fill(case, count, best_first(near(case))). near-messages takes units instead of turns; what one
+adds depends on the one before it, so costs are looked up by neighbours.
 
 unit  what is chosen by itself: a user's text, an assistant's text, or a tool call with its results
 date  of a turn with session and date whose user text begins with that date in brackets, as importers write it: it is
@@ -158,6 +155,10 @@ def is_reply(message):
     return message["role"] == "assistant" and set(message) == {"role", "content"}
 
 
+def untold(runs):  # the `part` of a counter that has none
+    return [None] * len(runs)
+
+
 def fill_messages(case, count, order):
     """The selection that takes units (their numbers) in the given order, each if it still fits."""
     every, (*head, question) = [*units(case["history"]), NOTHING], render(case, [])
@@ -176,11 +177,6 @@ def fill_messages(case, count, order):
             "input_tokens": tokens}
 
 
-def untold(runs):
-    """The `part` of a counter that has none."""
-    return [None] * len(runs)
-
-
 def take_units(order, limit, costs, cost_of):
     """(units that fit `limit` together, taken in the given order, tokens of the request)."""
     chosen, used, order = [], cost_of([]), iter(order)
@@ -190,7 +186,9 @@ def take_units(order, limit, costs, cost_of):
             if costs.least(number) > limit - used:
                 continue
             here = bisect_left(chosen, number)
-            total = used + costs.added(chosen[here - 1] if here else -1, number, chosen[here : here + 1])
+            before = chosen[here - 1] if here else -1
+            total = used + costs.behind(before, number) + sum(
+                costs.behind(number, unit) - costs.behind(before, unit) for unit in chosen[here : here + 1])
             if isnan(total):
                 total = cost_of([*chosen[:here], number, *chosen[here:]])
             if total <= limit:
@@ -222,16 +220,11 @@ class NeighbourCosts:
         return [self._known[key] for key in keys]
 
     def least(self, number):
-        """No more than a learnt unit adds anywhere: joined, a reply saves its own frame and that of the next; a date
-        that moves to the unit from the one behind it may save some tokens."""
+        """No more than a learnt unit adds anywhere: joined, a reply saves two frames, a date that moves some tokens."""
         alone, unit = self._known[-1, number, False], self._every[number]
         return alone if unit.opens and not unit.session else alone - 2 * (self._frame + 2)
 
-    def added(self, before, number, behind):
-        """What a request gains when a unit is put behind another and before `behind`, a list of one unit or none."""
-        return self.cost(before, number) + sum(self.cost(number, unit) - self.cost(before, unit) for unit in behind)
-
-    def cost(self, before, number):
+    def behind(self, before, number):
         """What a unit adds behind another."""
         unit, last = self._every[number], self._every[before]
         if any(is_reply(message) and not message["content"].strip() for message in last.messages + unit.messages):

@@ -2,9 +2,7 @@
 
 A result is {budget or None: {selector: [row, ...]}}, rows in the order of the cases whatever the number of processes.
 A selector that raises, returns something else, changes its case or miscounts gets a row with an `error` in place of
-figures: counted apart, never scored as a miss.
-
-What a row means, a function `grade` says, which is passed in.
+figures: counted apart, never scored as a miss. What a row means, a function `grade` says, which is passed in.
 """
 
 import gc
