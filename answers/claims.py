@@ -2,8 +2,8 @@
 
 Version 1 asks whether a pattern occurs: wrong where an answer denies what it names ("three, not five" for five),
 corrects itself ("was three, now five") or writes a value in another form ("two hundred", "1,200", "**14**"). Version 2
-brings answer and key to one form and asks whether some occurrence is claimed. It promises tests/grade-cases.json and no
-more: English, one sentence and the next; a hedge ("probably three") still claims, a question does not, nor part of
+brings answer and key to one form and asks whether some occurrence is claimed. It promises what tests/grade-cases.json
+holds: English, one sentence and the next; a hedge ("probably three") still claims, a question does not, nor part of
 another number ("12-14", "less than 14"). Every pattern is linear, each look is at NEAR characters.
 """
 

@@ -78,8 +78,7 @@ def exchange(method, url, body=None, first_s=LOOK_S, idle_s=LOOK_S, total_s=LOOK
             session.get_redirect_target = lambda reply: None  # not followed, so not read either: it may be broken
             session.headers["Accept-Encoding"] = "identity"  # a compressed body could fill the memory
             session.adapters = dict.fromkeys(session.adapters, adapter(sockets))
-            options = {"json": body, "stream": True, "allow_redirects": False, "timeout": (CONNECT_S, first_s)}
-            with session.request(method, url, **options) as reply:
+            with session.request(method, url, json=body, stream=True, timeout=(CONNECT_S, first_s)) as reply:
                 sockets[-1].settimeout(idle_s)  # requests has one limit, and the first part waits for a model's load
                 status = reply.status_code
                 while len(data) <= MAX_BODY and (part := reply.raw.read1(16384, decode_content=False)):
