@@ -34,7 +34,7 @@ DEFAULT = "near-messages"  # with `fill` near-messages-filled: what found most o
 
 
 class BudgetError(InputError):
-    """A budget too small for what must be sent: system messages, the current question and what follows it, tools."""
+    """A budget too small for what must be sent."""
 
 
 def choose_messages(messages, budget, strategy=DEFAULT, tools=None, count=None, fill=True, allowance=0):
@@ -56,10 +56,8 @@ def choose(messages, budget, strategy=DEFAULT, tools=None, count=None, fill=True
     A turn that cannot be read or counted (a picture, a call without its result, arguments that are no JSON, a system
     message inside it, a control token of the model) is left out. The last turn and the system messages in front are
     passed on as they are; where they cannot be counted, a field `uncounted` says why, and their texts are counted.
-
-    Assistant messages that stand side by side come back joined by an empty line, which is how they are counted; notes
-    stand in the question. Messages are not changed in place. BudgetError where the budget cannot hold what must be
-    sent, MessageError where there is no user message, InputError for a strategy that returns no selection.
+    Assistant messages side by side come back joined by an empty line, which is how they are counted; notes stand in the
+    question. BudgetError where the budget cannot hold what must be sent, MessageError where there is no user message.
     """
     count = count or counter()
     front, groups, aside, unknown = group_messages(messages)

@@ -20,7 +20,7 @@ def content(case):
     """The file of a case, a log's messages written out; "odd": a message inside the second of three turns."""
     if "evidence" in case:
         return locomo([question(labels, case.get("category", 4)) for labels in case["evidence"]],
-                      **case.get("conversation", {}))
+                      **case.get("conversation", {})) * case.get("times", 1)
     if "questions" in case:
         return [question for changes in case["questions"] for question in longmemeval(**changes)]
     if "file" in case:
@@ -74,14 +74,15 @@ class Imported(Files):
         token = "<turn|>"
         talks = {"turn": [message(f"user: Say {token}"), message("assistant: No."), *CHAT[1:]],
                  "call": [*CHAT[:3], {**CHAT[3], "content": token}, *CHAT[4:]],
-                 "question": [*CHAT[:-2], message(f"user: {token}")], "whole": CHAT}
+                 "question": [*CHAT[:-2], message(f"user: {token}")], "whole": CHAT,
+                 "alone": [message(f"user: {token}"), CHAT[-2]]}
         log = self.write("log.jsonl", [{"id": name, "messages": said} for name, said in talks.items()])
         _, out, err = run(main, "chat", log)
         self.assertEqual({name: len(turns) for name, turns in json.loads(out)["histories"].items()},
                          {"turn": 2, "call": 1, "whole": 2})
         self.assertNotIn(token, out)
-        self.assertIn("turn left out: 2\n", err)
-        self.assertIn("question left out: 1\n", err)
+        self.assertIn("turn left out: 3\n", err)
+        self.assertIn("question left out: 2\n", err)
 
     def test_a_question_stays_whose_evidence_is_left_out_or_that_is_over_its_budget(self):
         class Red:
