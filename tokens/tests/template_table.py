@@ -17,6 +17,7 @@ import time
 from collections import Counter as Counts
 from functools import lru_cache, partial
 from pathlib import Path
+from statistics import median
 
 import strategies
 import tokenizer
@@ -168,17 +169,18 @@ def multiple(count, strategy):
             "budget": {"context_limit": 4096, "max_new_tokens": 0, "margin": 0}}
     if cost_or_none(count, strategies.render(case, [])) is None:
         case["instructions"] = ""
-    began = time.process_time()
     try:
-        chosen = strategy(case, count)
+        taken_s, chosen = processor_s(strategy, case, count)
     except InputError:
         return None
-    taken_s, whole_s = time.process_time() - began, []
-    for _ in range(5):
-        began = time.process_time()
-        count.full(chosen["messages"])
-        whole_s.append(time.process_time() - began)
-    return round(taken_s / sorted(whole_s)[2], 1)
+    return round(taken_s / median(processor_s(count.full, chosen["messages"])[0] for _ in range(5)), 1)
+
+
+def processor_s(function, *arguments):
+    """(seconds of processor time, result)."""
+    began = time.process_time()
+    result = function(*arguments)
+    return time.process_time() - began, result
 
 
 def rows(kept, number=CONVERSATIONS):
@@ -186,7 +188,8 @@ def rows(kept, number=CONVERSATIONS):
     pins = read_json(PINNED)
     shared = {Path(member).name: data for files in kept.values() for member, data in files.items()}
     prepared, problem = read_pinned(folder() / "tokenizer.json", read_manifest(MANIFEST)["files"]["tokenizer.json"])
-    vocabularies = [(pattern, shared.get(file, None if problem else prepared)) for pattern, file in pins["vocabularies"]]
+    shared["tokenizer.json"] = None if problem else prepared
+    vocabularies = [(pattern, shared[file]) for pattern, file in pins["vocabularies"]]
     for archive, files in kept.items():
         for member, data in progress(sorted(files.items()), desc=archive):
             if member.endswith(".jinja"):
@@ -200,10 +203,6 @@ def rows(kept, number=CONVERSATIONS):
                 yield {"archive": archive, "template": name, "way": count.way, **row, "as_reference": same}, make
 
 
-def way_of(row):
-    return row["way"] if row["counted"] else "refused"
-
-
 def main(argv=None):
     make_parser(__doc__).parse_args(argv)
     tokenizer.MANY = sys.maxsize  # whole counts are what is compared with here
@@ -213,13 +212,12 @@ def main(argv=None):
         times = {name: multiple(make(), strategies.STRATEGIES[name]) if strategic else None for name in TIMED}
         table.append({**row, "refused": row["refused"].bit_count(), "whole_counts": times})
     sys.stdout.write(dump(table))
-    lines = [["archive", "template", "way", "counted", "refused", "as the reference", "wrong", *TIMED]]
-    lines += [[row["archive"][:5], row["template"], way_of(row), row["counted"], row["refused"], row["as_reference"],
-               len(row["wrong"]), *(row["whole_counts"][name] for name in TIMED)] for row in table]
-    print("\n".join(columns(lines, right=[3, 4, 6, 7, 8])), file=sys.stderr)
-    for archive in dict.fromkeys(row["archive"] for row in table):
-        ways = Counts(way_of(row) for row in table if row["archive"] == archive)
-        print(f"{archive}: {dict(ways)}", file=sys.stderr)
+    lines = [[row["archive"][:5], row["template"], row["way"] if row["counted"] else "refused", row["counted"],
+              row["refused"], row["as_reference"], len(row["wrong"]), *row["whole_counts"].values()] for row in table]
+    heads = ["archive", "template", "way", "counted", "refused", "as the reference", "wrong", *TIMED]
+    print("\n".join(columns([heads, *lines], right=[3, 4, 6, 7, 8])), file=sys.stderr)
+    for (archive, way), number in Counts((line[0], line[2]) for line in lines).items():
+        print(f"{archive}: {number} {way}", file=sys.stderr)
     return int(any(row["wrong"] or not row["as_reference"] for row in table))
 
 

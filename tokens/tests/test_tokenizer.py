@@ -74,6 +74,7 @@ class Templates(Counting):
             with self.subTest(name):
                 self.assertEqual((count.way, count.sums), (entry["way"], entry["sums"]))
                 self.assertEqual(None in count.part([chat("x", "x")]), not entry["sums"])
+                self.assertEqual(count._sum.total(chat(*"xyxyx")) is None, entry["way"] == "whole")
                 for number in range(3 * len(MARKS)):
                     mark = MARKS[number % len(MARKS)]
                     self.assertExact(count, *conversation(name, number, [mark]))
@@ -85,12 +86,6 @@ class Templates(Counting):
         names = [entry["name"] for entry in CASES["templates"]]
         self.assertTrue(names)
         self.assertEqual(len(set(names)), len(names))
-
-    def test_a_plain_template_is_counted_the_slow_way(self):
-        count, rng = counter_of(PLAIN), random.Random(3)
-        with mock.patch.object(count, "full", side_effect=AssertionError):
-            for _ in range(60):
-                count([system(text_of(rng, [])), *chat(*(text_of(rng, []) for _ in range(rng.choice((1, 3, 9)))))])
 
     def test_a_refused_request_is_answered_by_a_sum(self):
         count, _ = case_counter("two messages of one role are refused")
