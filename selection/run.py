@@ -2,27 +2,31 @@
 
 A result is {budget or None: {selector: [row, ...]}}, rows in the order of the cases whatever the number of processes.
 A selector that raises, returns something else, changes its case or miscounts gets a row with an `error` in place of
-figures: counted apart, never scored as a miss. What a row means, a function `grade` says, which is passed in.
+figures: counted apart, never scored as a miss. What a row means, a function `grade` says, which is passed in. The
+user's own selectors run in this process, trusted as far as code on your own machine is: checked, not fenced in.
 """
 
 import gc
 import os
 import random
 import signal
+import sys
 from collections import Counter
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
+from copy import deepcopy
 from functools import partial
 from itertools import chain, product
 from multiprocessing import active_children, get_context, parent_process
 from pathlib import Path
 from threading import Thread
+from traceback import extract_tb
 
 from base.command import InputError, file_hash, progress
 from base.own_code import code_hash, described, is_own, load_function
+from base.shapes import NONE, Only, misfit
 from selection.cases import check_rendered, check_requests
-from selection.own import run_own, unwritten
 from selection.retrievers import SELECTORS
-from strategies import STRATEGIES, available
+from strategies import STRATEGIES, available, per_history, turn_messages
 from tokenizer import CountError, counter
 from tokens.manifest import MANIFEST
 
@@ -31,6 +35,8 @@ ALWAYS_CHECKED = 200  # requests: a set as small as that is counted in full as w
 SAMPLE = 12  # requests of a larger set that are: a long one costs a second in a template that looks ahead
 SEED = 20260711
 PATIENCE = "5s"  # for a cluster's scheduler to answer
+SELECTION = Only({"messages": [{"role": str, "content?": (str, NONE)}], "turns": [int],
+                  "notes": lambda notes: misfit(notes, int) is None and notes >= 0, "input_tokens": int})
 
 
 def selector_table(names):
@@ -167,7 +173,7 @@ def cluster(address):
 
 def run_group(cases, names, path, grade, budgets, manifest, checked, show=False):
     """Run cases in this process -> {(budget, name, case id): row}."""
-    selectors, count, snapshots, rows = selector_table(names), counter(manifest), {}, {}
+    selectors, count, rows = selector_table(names), counter(manifest), {}
     gc.freeze()  # what is loaded lives to the end; walking it again and again took a sixth of a long run
     for budget in budgets:
         check_requests([with_input(case, budget) for case in cases], count, path)
@@ -176,7 +182,7 @@ def run_group(cases, names, path, grade, budgets, manifest, checked, show=False)
         for budget, name in product(budgets, names):
             asked, key = with_input(case, budget), (budget, name, case["id"])
             try:
-                selected, problem = run_one(name, selectors[name], asked, count, snapshots)
+                selected, problem = run_one(name, selectors[name], asked, count)
                 if problem is None and key in checked:
                     as_sum, in_full = selected["input_tokens"], count.full(selected["messages"])
                     if as_sum != in_full:
@@ -191,6 +197,68 @@ def run_group(cases, names, path, grade, budgets, manifest, checked, show=False)
     return rows
 
 
-def run_one(name, select, case, count, snapshots):
+def run_one(name, select, case, count):
     """A selector on one case -> (selection, None) or (None, what is wrong)."""
-    return run_own(select, case, count, snapshots) if is_own(name) else (select(case, count), None)
+    return run_own(select, case, count) if is_own(name) else (select(case, count), None)
+
+
+copy_of = per_history(deepcopy)
+
+
+def run_own(select, case, count):
+    """A user's selector on one case, without its facts -> (selection, None) or (None, what is wrong)."""
+    history, before = case["history"], copy_of(case["history"])
+    fields = {field: value for field, value in case.items() if field not in ("history", "required", "stale")}
+    asked = {**deepcopy(fields), "history": history}  # not the facts: a rule could send the answers themselves
+    selected = None
+    try:
+        with redirect_stdout(sys.stderr):
+            selected = select(asked, count)
+        problem = wrong_selection(case, selected, count) or unwritten(case, selected["messages"], count)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # whatever it raises is its result for this case, sys.exit included
+        problem = raised(error)
+    if asked != {**fields, "history": before} or asked["history"] is not history:
+        history[:] = deepcopy(before)  # the next selector gets the case as it was
+        problem = "changed the case"
+    # the list is copied: a selector may fill the same one anew for the next case
+    return (None, problem) if problem else ({**selected, "turns": list(selected["turns"])}, None)
+
+
+def raised(error):
+    """What a selector raised, and the last line of its own file that led there: "KeyError: 'x' (own.py, line 12)"."""
+    frames = [frame for frame in extract_tb(error.__traceback__) if frame.filename != __file__]
+    own = [frame for frame in frames if frame.filename == frames[0].filename]
+    return described(error) + (f" ({Path(own[-1].filename).name}, line {own[-1].lineno})" if own else "")
+
+
+def wrong_selection(case, selected, count):
+    """What is wrong with a selector's return value, or None."""
+    if problem := misfit(selected, SELECTION):
+        return f"returned no {', '.join(SELECTION)} as it should: {problem}"
+    messages, turns = selected["messages"], selected["turns"]
+    if turns != sorted({*turns} & {*range(len(case["history"]))}):
+        return f"returned turns {turns!a:.60}, not turns of the history (from 0), each once in ascending order"
+    for number, message in enumerate(messages, 1):
+        content = message.get("content")
+        if content is None and message["role"] != "assistant":
+            return f"returned message {number} without a content that can be searched for facts"
+        token = count.control_token(content or "") if hasattr(count, "control_token") else None
+        if token is not None:
+            return f"returned message {number} with the model's control token {token}"
+    if not messages or messages[-1]["role"] != "user" or case["current"] not in messages[-1]["content"]:
+        return "returned messages that do not end with the user's question"
+    needed, said = count(messages), selected["input_tokens"]
+    return None if needed == said else f"says that the request costs {said} tokens, but it costs {needed}"
+
+
+def unwritten(case, messages, count):
+    """Which of a selector's own texts the chat template does not write as it is, or None: no grader may count it."""
+    rendered = count.text(messages) if hasattr(count, "text") else None
+    for number, message in enumerate(messages, 1):
+        content = (message.get("content") or "").strip()
+        said = (own["content"].strip() for turn in case["history"] for own in turn_messages(turn))
+        if rendered is not None and content not in rendered and content not in said:
+            return f"returned message {number}, whose text the chat template changes: {content!a:.60}"
+    return None

@@ -19,10 +19,9 @@ from pathlib import Path
 from base.command import InputError, dump, make_parser, read_json, run_command
 from base.shapes import texts_in
 from base.turns import MessageError, between, calls_of, text_of, turn_of
-from selection.own import wrong_selection
 from selection.reporting import tell
 from selection.retrievers import SELECTORS, then_newest
-from selection.run import find_selector
+from selection.run import find_selector, wrong_selection
 from strategies import fill as fill_turns
 from strategies import render, request_cost, selection
 from tokenizer import counter

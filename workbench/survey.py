@@ -142,7 +142,7 @@ def survey(conversations, rules, budgets, count, least=0, block=1):
                     level["fit_whole"] += whole <= budget
                     level["never_fit"] += smallest > budget
                     for rule, select in rules.items() if smallest <= budget else ():
-                        selected, problem = run_one(rule, select, with_input(case, budget), count, {})
+                        selected, problem = run_one(rule, select, with_input(case, budget), count)
                         added = {"failed": 1}
                         if problem is None:
                             parts = tokens.parts(selected)

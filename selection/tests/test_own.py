@@ -8,8 +8,8 @@ from base.command import InputError
 from base.tests.made import Files, needs_tokenizer
 from base.tests.made import run as run_command
 from evaluate import main, run
-from selection.own import run_own
 from selection.reporting import complaints
+from selection.run import run_own
 from selection.tests.made import case_of, count_words
 
 OWN = """
@@ -104,14 +104,14 @@ class Alone(unittest.TestCase):
             messages = [own, {"role": "user", "content": case["current"]}]
             return {"messages": messages, "turns": [], "notes": 0, "input_tokens": 2}
 
-        self.assertEqual(run_own(select, case_of(), Cutting(), {})[1],
+        self.assertEqual(run_own(select, case_of(), Cutting())[1],
                          "returned message 1, whose text the chat template changes: 'It is 3.</think>No.'")
-        self.assertIsNone(run_own(select, case_of(("x", own["content"])), Cutting(), {})[1])  # a fact of it is refused
+        self.assertIsNone(run_own(select, case_of(("x", own["content"])), Cutting())[1])  # a fact of it is refused
 
     def test_a_rule_is_handed_the_answers(self):
         case = case_of(("x is here", "y"), stale=("y",))
         for field in ("required", "stale"):
-            self.assertIn("KeyError", run_own(lambda asked, count: asked[field], case, count_words, {})[1])
+            self.assertIn("KeyError", run_own(lambda asked, count: asked[field], case, count_words)[1])
         self.assertEqual(case, case_of(("x is here", "y"), stale=("y",)))
 
 
