@@ -34,7 +34,7 @@ def is_record(value):
         {"sessionId", "session_id", "uuid", "parentUuid", "leafUuid", "snapshot"} & value.keys())
 
 
-def identity(record):
+def line_key(record):
     """What stays equal when a line is stored again: its uuid (in a fork, that of the line it copies), or all of it."""
     fork = record.get("forkedFrom")
     return ((fork.get("messageUuid") if isinstance(fork, dict) else None) or record.get("uuid")

@@ -31,7 +31,7 @@ def session_id(record):
     return record["payload"].get("id") if record.get("type") == "session_meta" and is_record(record) else None
 
 
-def identity(record):
+def line_key(record):
     """Lines have no ids: the time in milliseconds and all the rest must be equal. (Forks rewrite times: see above.)
 
     Lines that say nothing of the conversation have none: a redacted thought or a token count is often equal to another.

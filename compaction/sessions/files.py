@@ -16,7 +16,7 @@ from base.command import DEEPEST, InputError, depth
 from compaction.sessions import chat, claude, codex, gemini
 from compaction.sessions.log import Tally
 
-# Tools that write JSON lines: modules with is_record(value), identity(record), Reader(tally).events(records). Gemini CLI
+# Tools that write JSON lines: modules with is_record(value), line_key(record), Reader(tally).events(records). Gemini CLI
 # and OpenAI messages are documents, or lines that make one.
 LINES = {"Claude Code": claude, "Codex": codex}
 SUFFIXES = (".jsonl", ".json", ".ndjson")
@@ -184,7 +184,7 @@ def raw_conversations(seen, tally, before):
     """
     path, name = seen["path"], seen["format"]
     if name in LINES:
-        records = once(read_lines(path, tally), LINES[name].identity, tally, before)
+        records = once(read_lines(path, tally), LINES[name].line_key, tally, before)
         return [("", LINES[name].Reader(tally).events(records))]
     value = [record for _, record in read_lines(path, tally)] if seen["lines"] else read_document(path)
     if digest(value) in before:
@@ -195,7 +195,7 @@ def raw_conversations(seen, tally, before):
     return [(end, chat.events(messages, tally)) for end, messages in chat.conversations(value)]
 
 
-def once(records, identity, tally, before):
+def once(records, line_key, tally, before):
     """The records without those that repeat a line of the same file; `tally.copied` tells of one in another file."""
     here, turn = set(), None
     for place, record in records:
@@ -205,7 +205,7 @@ def once(records, identity, tally, before):
         payload = record.get("payload")
         if isinstance(payload, dict) and isinstance(payload.get("turn_id"), str):
             turn = payload["turn_id"]  # a fork gives thousands of lines one time: equal words in two turns are two
-        line_id = identity(record)
+        line_id = line_key(record)
         key = None if line_id is None else digest([line_id, turn])
         if key in here:
             tally.left_out("doubled line", place)
@@ -221,6 +221,6 @@ def stored_before(seen, before):
     if seen["format"] not in LINES:
         return False  # raw_conversations tells: the document is read once
     mine, quiet = set(), Tally()
-    for _ in once(read_lines(seen["path"], quiet), LINES[seen["format"]].identity, quiet, mine):
+    for _ in once(read_lines(seen["path"], quiet), LINES[seen["format"]].line_key, quiet, mine):
         pass
     return bool(mine) and mine <= before
