@@ -62,10 +62,10 @@ class Properties(unittest.TestCase):
             reply = written(obj, "'", rng.choice(["", ","]))
             if re.search(r"'\s*[,:]\s*'", json.dumps(obj, ensure_ascii=False)):
                 continue  # the one case that nothing in the text could show; the module says so
-            found = replies.parse_reply(reply)[0]
-            read += found is not None
+            value = replies.parse_reply(reply)[0]
+            read += value is not None
             with self.subTest(reply):
-                self.assertIn(found, (None, obj))
+                self.assertIn(value, (None, obj))
         self.assertGreater(read, 300)
 
     def test_a_damaged_object_is_repaired_as_meant_or_not_at_all(self):
@@ -74,16 +74,16 @@ class Properties(unittest.TestCase):
         for _ in range(2500):
             text = json.dumps(obj := {"outer": random_object(rng, "ab{}, "), "note": {"inner": 1}})
             new, old = rng.choice(damages)
-            outside = re.sub(r'"[^"]*"', hide_inside, text)
+            outside = re.sub(r'"[^"]*"', lambda string: '"' + " " * (len(string[0]) - 2) + '"', text)
             places = [place for place, character in enumerate(outside) if character == old]
             if not places:
                 continue
             place = rng.choice(places)
             damaged = text[:place] + new + text[place + 1:]
-            found, took = replies.parse_reply(damaged)
+            value, took = replies.parse_reply(damaged)
             if took != "none needed":  # strict JSON needs no repair, whatever it was before the damage
                 with self.subTest(damaged):
-                    self.assertIn(found, (None, obj))
+                    self.assertIn(value, (None, obj))
 
     def test_an_object_in_a_list_is_never_taken(self):
         rng = random.Random(6)
@@ -178,11 +178,6 @@ def written(value, quote, comma):
         items = [written(item, quote, comma) for item in value]
         return "[" + ", ".join(items) + (comma if items else "") + "]"
     return json.dumps(value)
-
-
-def hide_inside(string):
-    """A string's delimiters with blanks between them, for a match of a whole string."""
-    return '"' + " " * (len(string[0]) - 2) + '"'
 
 
 def work(text):

@@ -18,6 +18,7 @@ from compaction.signals.__main__ import find_signals, lines_of, main, read_label
 from compaction.signals.tests.made import RULE, conversation, log_of
 
 DATA = os.environ.get("LAB_DATA")
+MIXED = [event for pair in zip(conversation("a"), conversation("b")) for event in pair]
 
 
 def signals(events, **options):
@@ -120,13 +121,10 @@ class Sample(unittest.TestCase):
 
 
 class Streams(unittest.TestCase):
-    def mixed(self):
-        return [event for pair in zip(conversation("a"), conversation("b")) for event in pair]
-
     def test_a_mixed_log_needs_conversations_kept_open_and_says_what_it_did_not_read(self):
-        report, _ = signals(self.mixed())
+        report, _ = signals(MIXED)
         self.assertEqual(report["log"]["events of conversations closed before"], 7)
-        report, flagged = signals(self.mixed(), open_at_once=2)
+        report, flagged = signals(MIXED, open_at_once=2)
         self.assertEqual(report["log"].get("events of conversations closed before", 0), 0)
         self.assertEqual(sorted(row["conversation_id"] for row in flagged), ["a", "b"])
 
@@ -173,8 +171,7 @@ class Command(Files):
         self.assertEqual((status, json.loads(out)["flagged"][0]["hits"][0]["name"]), (0, "?"), err)
 
     def test_a_log_that_is_mixed_is_told(self):
-        events = [event for pair in zip(conversation("a"), conversation("b")) for event in pair]
-        self.assertIn("7 events belong to conversations", run(main, self.write("log.jsonl", log_of(*events)))[2])
+        self.assertIn("7 events belong to conversations", run(main, self.write("log.jsonl", log_of(*MIXED)))[2])
 
     def test_refusals_are_one_line(self):
         log = self.write("log.jsonl", log_of(*conversation("a")))

@@ -65,7 +65,6 @@ class InABrowser(Files):
                 self.assertGreater(seen["cells"], 50)
                 self.assertLessEqual(max(seen["wide"]), width)
 
-    @unittest.skipUnless(RESULTS, "no recorded compaction result yet")
     def test_no_column_of_a_compaction_result_is_cut_off_at_desk_width(self):
         seen = self.measured([compaction_section("r", read_json(RESULTS[0]), ALL)], 1280)
         self.assertEqual((seen["cut"], max(seen["wide"]) <= 1280), (0, True))

@@ -29,7 +29,6 @@ class Cells(unittest.TestCase):
                          ["compaction 1: ● verbatim: line 1", "compaction 2: ○ absent: line 2"])
 
 
-@unittest.skipUnless(RESULTS, "no recorded compaction result yet")
 class Recorded(Pages):
     def setUp(self):
         super().setUp()
