@@ -8,7 +8,7 @@ import answer_check
 from answers import attribution
 from answers import compare as answer_compare
 from answers.recording import json_hash, read_keys
-from answers.tests.made import CASES, PUBLISHED, REPORT, ROOT
+from answers.tests.made import CASES, PUBLISHED, REPORT, ROOT, entry
 from base.command import InputError, NotComparable, dump
 from base.tests.made import Files, run
 
@@ -160,9 +160,9 @@ class Compare(Files):
     def test_recordings_of_other_cases_or_seeds_or_with_nothing_whole_are_refused(self):
         for change, says in (
                 (lambda cases: cases["notes"].clear(), "notes/held-buried seed 1: only the first has an answer"),
-                (lambda cases: cases["recent"]["held-latest"][0].update(seed=9), "recent/held-latest seed 1"),
-                (lambda cases: [entry.update(answer="") for rule in cases.values() for entries in rule.values()
-                                for entry in entries], "nothing to compare")):
+                (lambda cases: cases["recent"]["held-latest"].append(entry("x", seed=6)), "6: only the second has"),
+                (lambda cases: [given.update(answer="") for rule in cases.values() for entries in rule.values()
+                                for given in entries], "nothing to compare")):
             other = copy.deepcopy(PUBLISHED)
             change(other["answers"])
             with self.subTest(says), self.assertRaisesRegex(NotComparable, says):
