@@ -9,6 +9,7 @@ Does not render a request or count it (strategies.py, tokenizer.py), knows nothi
 """
 
 import json
+from contextlib import suppress
 
 from base.command import depth
 from base.shapes import Only, is_said, misfit, texts_in
@@ -16,6 +17,7 @@ from strategies import turn_messages
 
 TEXT = {"role": str, "content": str}
 CALL = {"id?": str, "type?": lambda kind: kind == "function", "function": {"name": is_said, "arguments": dict}}
+GIVEN_CALL = {"id": str, "function": {"name": str, "arguments": (str, dict)}}  # arguments may be JSON as text
 MESSAGES = {"system": Only(TEXT), "user": Only(TEXT), "assistant": Only({**TEXT, "tool_calls?": [CALL]}),
             "tool": Only({**TEXT, "tool_call_id?": str, "name?": str})}
 TURN = Only({"user": str, "assistant": str, "id?": is_said, "session?": str, "date?": str, "messages?": list})
@@ -110,18 +112,15 @@ def text_of(message):
 def calls_of(message):
     """The tool calls of a message with their arguments as objects."""
     calls, read = message.get("tool_calls") or [], []
-    if not isinstance(calls, list):
-        raise MessageError(f"tool_calls {calls!r:.60} is no list")
+    if problem := misfit(calls, [GIVEN_CALL], "tool_calls"):
+        raise MessageError(f"a tool call is not read: {problem}")
     for call in calls:
-        try:
-            name, arguments, number = call["function"]["name"], call["function"]["arguments"], call["id"]
-            if isinstance(arguments, str):
-                arguments = json.loads(arguments or "{}")
-            if not (isinstance(arguments, dict) and isinstance(name, str) and isinstance(number, str)):
-                raise ValueError("an id and a name are texts")
-        except (KeyError, TypeError, ValueError, RecursionError) as error:
-            raise MessageError(f"tool call {call!r:.80} is not read ({error}); arguments are a JSON object") from None
-        read.append({"id": number, "type": "function", "function": {"name": name, "arguments": arguments}})
+        name, arguments = call["function"]["name"], call["function"]["arguments"]
+        with suppress(ValueError, RecursionError):
+            arguments = json.loads(arguments or "{}") if isinstance(arguments, str) else arguments
+        if not isinstance(arguments, dict):
+            raise MessageError(f"arguments of the tool call {call['id']!r:.60} are no JSON object: {arguments!r:.60}")
+        read.append({"id": call["id"], "type": "function", "function": {"name": name, "arguments": arguments}})
     return read
 
 
@@ -151,9 +150,8 @@ def between(group):
 
 def turn_of(group):
     """The turn of a group; MessageError for one that cannot be read."""
-    messages, closing = between(group), ""
-    if messages and messages[-1]["role"] == "assistant":
-        closing = messages.pop()["content"]
+    messages = between(group)
+    closing = messages.pop()["content"] if messages and messages[-1]["role"] == "assistant" else ""
     turn = {"user": text_of(group[0]), "assistant": closing, **({"messages": messages} if messages else {})}
     if problem := turn_problem(turn):
         raise MessageError(problem)

@@ -42,7 +42,7 @@ class Requests(Files):
                              ('{"a": 1}', "no field 'messages'"), ('[{"content": "x"}]', "no field 'role'"),
                              ('{"messages": []}', "without messages"), ("[1]\n[2]", "line 1"),
                              ('{"role": "user"}\n{', "line 2: not JSON"), ('[{"role": "\\ud800"}]', "surrogate"),
-                             ('[{"role": "x", "tool_calls": [1]}]', "tool call 1")):
+                             ('[{"role": "x", "tool_calls": [1]}]', "tool call is not read: tool_calls.0. is 1")):
             with self.subTest(text):
                 self.assertRaisesRegex(InputError, reason, read_requests, self.write("f", text))
 
