@@ -42,11 +42,8 @@ EVENT = {"turn": int, "content?": (str, NONE), "kept?": [{"content": str}], "opa
 
 
 def grow_all(fixtures, compactor, name, budget, count, keep_share):
-    """Every context that a compactor of that name leaves while each conversation grows.
-
-    InputError where one compacted less often than its fixture expects: its items were hardly tested. One that ended
-    with a failed compaction may have had fewer.
-    """
+    """Every context that a compactor of that name leaves while each conversation grows. InputError where one compacted
+    less often than its fixture expects and did not fail: its items were hardly tested."""
     contexts, short = [], []
     for fixture in progress(fixtures, desc=name, unit="conversation"):
         made, expected = grow(fixture, compactor, budget, count, keep_share), fixture["compactions_expected"]

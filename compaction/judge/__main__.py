@@ -48,10 +48,8 @@ def read_labels(path):
 
 
 def questions(items, repeats):
-    """{("repeat", id): the item's question so many times, ("order", id): its context and another in either order}.
-
-    The other one is that of the next item that asks something else: two contexts that make one record.
-    """
+    """{("repeat", id): an item's question so many times, ("order", id): twice, its record also that of the next item
+    that asks something else, in either order}."""
     groups = {}
     for place, item in enumerate(items):
         question = {field: item[field] for field in ("probe", "expect", "context")}

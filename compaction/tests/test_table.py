@@ -35,6 +35,9 @@ class Table(unittest.TestCase):
             ((COPIED, COPIED), "incumbent: 4 items lost: 3 at compaction 1, 1 at compaction 2",
              "uncued-correction  0 of 3  1             0 of 3     1"),
             ((COPIED | {"rows": sizes},), "tokens: median, p95  not known"),
+            ((made_result(extractive=True, said=dict.fromkeys((1, 2, 3), "x")), COPIED),
+             "  small-1 (constraint) at compaction 1: verbatim -> absent", "      incumbent: Do not push to main",
+             "      candidate: (nothing like it)"),
             ((unplaced,), "2 contexts say no turn", "3 contexts are of conversations without", "no context of b, c"),
         ):
             for words in told:

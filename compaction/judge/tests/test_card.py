@@ -105,6 +105,7 @@ class Command(Files):
         self.assertEqual((status, json.loads(out)["judge"]["double"]), (0, "overlap_judge"))
         self.assertIn("planted wrong answers accepted: specific", err)
         self.assertEqual(run(main, "--judge", f"{__name__}:mumbles", "--repeats", 1)[0], 3)
+        self.refused("ask each item at least once", main, *OVERLAP, "--repeats", 0)
 
     def test_a_stopped_measurement_starts_anew_or_takes_another_judges_answers(self):
         keep, labels = self.folder / "answers.jsonl", self.write("labels.json", LABELLED)
