@@ -23,9 +23,9 @@ def answering(strategy, case, texts, recording=PUBLISHED):
     """The recording with other texts, {seed: text}, as answers of one case; None: none came."""
     recording = copy.deepcopy(recording)
     entries = recording["answers"][strategy][case]
-    for place, entry in enumerate(entries):
-        text = texts.get(entry["seed"], entry["answer"])
-        entries[place] = {"seed": entry["seed"], "incomplete": "html"} if text is None else {**entry, "answer": text}
+    for place, before in enumerate(entries):
+        text = texts.get(before["seed"], before["answer"])
+        entries[place] = {"seed": before["seed"], "incomplete": "html"} if text is None else {**before, "answer": text}
     return recording
 
 
