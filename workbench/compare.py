@@ -28,6 +28,7 @@ from evaluate import summarize
 FREE = {"case_set", "strategies_sha256", "selectors_sha256", "environment", "summary", "cases",
         "counted_in_full"}  # what may differ between two reports: their strategies and what was found
 CHANGES = ("lost", "stale", "over budget")
+LEAST = 6  # discordant pairs, all on one side, with an exact p of at most 0.05: it is 0.03125, that of five 0.0625
 NAMED = {"strategy": is_said, "case": is_said, "budget?": (int, is_said), "why": is_said}
 ALLOWED = (Only({"change": lambda change: change in CHANGES[:2], "fact": FACT, **NAMED}),
            Only({"change": lambda change: change == CHANGES[2], **NAMED}))
@@ -98,15 +99,6 @@ def paired(total, before, lost, gained):
             "interval_fresh": low_high[1]}
 
 
-def smallest_difference(cases):
-    """The least that so many cases could have shown: discordant pairs, all on one side, with p at most 0.05.
-
-    smallest_difference(12) -> six pairs, p 0.03125, within reach; smallest_difference(4) -> the same, out of reach
-    """
-    pairs = next(n for n in range(1, 100) if mcnemar(n, 0) <= 0.05)
-    return {"discordant_pairs": pairs, "mcnemar_p": mcnemar(pairs, 0), "cases": cases, "within_reach": cases >= pairs}
-
-
 def read_allowed(path):
     """The entries of an allow file, fact and budget as the gate names them; InputError for one without a reason."""
     value = read_json(path) if path else []
@@ -119,12 +111,12 @@ def read_allowed(path):
 
 
 def compare(recorded, fresh, pairs=(), allowed=()):
-    """The gate's result for two reports."""
+    """The gate's result for two reports. `smallest_difference`: the least that so many cases could have shown."""
     check_comparable(recorded, fresh)
+    pairs = named_pairs(recorded, fresh, pairs)
     results = [{"strategy": new, **({"budget": budget} if budget else {}),
                 **({"recorded_strategy": old} if old != new else {}),
                 **compare_rows(level["cases"][old], levels(fresh)[budget]["cases"][new])}
-               for pairs in [named_pairs(recorded, fresh, pairs)]
                for budget, level in levels(recorded).items() for old, new in pairs]
     decision, blocking, used = decide(results, allowed)
     names = set(map(name_of, used))
@@ -133,8 +125,9 @@ def compare(recorded, fresh, pairs=(), allowed=()):
     cases = max(result["paired"]["cases"]["total"] for result in results)
     return {"decision": decision, "blocking": blocking, "allowed": used,
             "allowed_unused": [entry for entry in allowed if name_of(entry) not in names],
-            "smallest_difference": smallest_difference(cases), "recorded": hashes[0], "fresh": hashes[1],
-            "results": results}
+            "smallest_difference": {"discordant_pairs": LEAST, "mcnemar_p": mcnemar(LEAST, 0), "cases": cases,
+                                    "within_reach": cases >= LEAST},
+            "recorded": hashes[0], "fresh": hashes[1], "results": results}
 
 
 def decide(results, allowed):

@@ -133,7 +133,7 @@ def recall_at(cases, names):
             for name, rows in shares.items()}
 
 
-def measure(path, names, budgets, baseline, jobs=1):
+def measure(path, names, budgets, baseline, jobs):
     """The whole result for a file."""
     cases, levels = read_cases(path), {}
     history_of = {case["id"]: id(case["history"]) for case in cases}

@@ -7,8 +7,9 @@ from unittest import mock
 from xml.etree import ElementTree
 
 from base.command import InputError, NotComparable
+from base.stats import mcnemar
 from base.tests.made import Files, run
-from workbench.compare import compare, main, paired, smallest_difference, told
+from workbench.compare import LEAST, compare, main, paired, told
 from workbench.report.tests.made import sweep
 from workbench.tests.made import named_cases, part, report, row
 
@@ -54,9 +55,11 @@ class Gate(unittest.TestCase):
 
 class Figures(unittest.TestCase):
     def test_the_least_that_can_be_shown_is_other_than_six_discordant_pairs(self):
-        least = smallest_difference(12)
-        self.assertEqual((least["discordant_pairs"], least["mcnemar_p"], least["within_reach"]), (6, 0.03125, True))
-        self.assertFalse(smallest_difference(5)["within_reach"])
+        self.assertLessEqual(mcnemar(LEAST, 0), 0.05)
+        self.assertGreater(mcnemar(LEAST - 1, 0), 0.05)
+        reach = {size: compare(*[report(*map(row, "abcdefg"[:size]))] * 2)["smallest_difference"] for size in (5, 6)}
+        self.assertEqual(reach, {size: {"discordant_pairs": 6, "mcnemar_p": 0.03125, "cases": size,
+                                        "within_reach": size == 6} for size in reach})
 
     def test_paired_figures_differ_from_those_of_a_known_table(self):
         got = paired(15, 6, lost=1, gained=7)
