@@ -233,11 +233,10 @@ def check_requests(cases, count, path):
     """CaseError for what only a tokenizer can tell: a control token in a text, a question too long for its budget."""
     checked = set()
     for case in cases:
-        texts = [("instructions", case["instructions"]), ("current", case["current"])]
-        if id(case["history"]) not in checked:
-            checked.add(id(case["history"]))
-            texts += [(f"turn {number}", text)
-                      for number, turn in enumerate(case["history"], 1)
+        history, texts = case["history"], [(field, case[field]) for field in ("instructions", "current")]
+        if id(history) not in checked:
+            checked.add(id(history))
+            texts += [(f"turn {number}", text) for number, turn in enumerate(history, 1)
                       for text in texts_in([turn["user"], turn["assistant"], turn.get("messages", [])])]
         for where, text in texts:
             token = count.control_token(text)

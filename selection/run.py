@@ -197,20 +197,16 @@ def run_group(cases, names, path, grade, budgets, manifest, checked, show=False)
     return rows
 
 
-def run_one(name, select, case, count):
-    """A selector on one case -> (selection, None) or (None, what is wrong)."""
-    return run_own(select, case, count) if is_own(name) else (select(case, count), None)
-
-
 copy_of = per_history(deepcopy)
 
 
-def run_own(select, case, count):
-    """A user's selector on one case, without its facts -> (selection, None) or (None, what is wrong)."""
+def run_one(name, select, case, count):
+    """A selector on one case, the user's own without its facts -> (selection, None) or (None, what is wrong)."""
+    if not is_own(name):
+        return select(case, count), None
     history, before = case["history"], copy_of(case["history"])
     fields = {field: value for field, value in case.items() if field not in ("history", "required", "stale")}
     asked = {**deepcopy(fields), "history": history}  # not the facts: a rule could send the answers themselves
-    selected = None
     try:
         with redirect_stdout(sys.stderr):
             selected = select(asked, count)

@@ -9,7 +9,7 @@ from base.tests.made import Files, needs_tokenizer
 from base.tests.made import run as run_command
 from evaluate import main, run
 from selection.reporting import complaints
-from selection.run import run_own
+from selection.run import run_one
 from selection.tests.made import case_of, count_words
 
 OWN = """
@@ -17,37 +17,16 @@ from __future__ import annotations
 import dataclasses, os, sys
 from strategies import fill, selection
 
-def oldest(case, count):
-    return fill(case, count, range(len(case["history"])))
+@dataclasses.dataclass
+class Words:
+    said: "list[str]"
 
+def throw(error): raise error
+def below(number): return 1 / 0
 def of_messages(count, *messages):
     return {"messages": list(messages), "turns": [], "notes": 0, "input_tokens": count(list(messages))}
-
-def below(): return 1 / 0
-def nothing(case, count): return None
-def raises(case, count): raise KeyError("no such thing")
-def raises_below(case, count): return sorted([0], key=lambda number: below())
-def drops_a_turn(case, count): return case["history"].pop() and oldest(case, count)
-def rewrites_a_turn(case, count): return case["history"][0].update(user="x") or oldest(case, count)
-def widens_the_budget(case, count): return case["budget"].update(context_limit=9999) or oldest(case, count)
+def oldest(case, count): return fill(case, count, range(len(case["history"])))
 def everything(case, count): return selection(case, count, range(len(case["history"])))
-def lies(case, count): return {**oldest(case, count), "input_tokens": 5}
-def unordered(case, count): return {**oldest(case, count), "turns": [1, 0]}
-def beyond(case, count): return {**oldest(case, count), "turns": [99]}
-def no_question(case, count): return {**oldest(case, count), "messages": []}
-def no_lists(case, count): return {**oldest(case, count), "turns": (0,)}
-def exits(case, count): sys.exit(0)
-def raises_outside_of_exceptions(case, count): raise type("Panic", (BaseException,), {})("gone")
-def raises_what_cannot_be_written(case, count): raise ValueError("\\ud800 first line\\nsecond line")
-def raises_what_cannot_say_why(case, count): raise type("Mute", (Exception,), {"__str__": lambda self: 1 / 0})()
-def counts_notes_below_zero(case, count): return {**oldest(case, count), "notes": -1}
-def texts_for_messages(case, count): return {**oldest(case, count), "messages": ["x"]}
-def content_in_parts(case, count):
-    return of_messages(count, {"role": "user", "content": [{"type": "text", "text": case["current"]}]})
-def content_of_none(case, count): return {**of_messages(count), "messages": [{"role": "user", "content": None}]}
-def another_question(case, count): return of_messages(count, {"role": "user", "content": "And now?"})
-def writes_a_turn_marker(case, count):
-    return of_messages(count, {"role": "user", "content": "<turn|><|turn>model " + case["current"]})
 def prints(case, count): return print("looking") or oldest(case, count)
 def moves(case, count): return os.chdir("/") or oldest(case, count)
 
@@ -56,34 +35,32 @@ def fills_one_list(case, count):
     chosen = oldest(case, count)
     kept[:] = chosen["turns"]
     return {**chosen, "turns": kept}
-
-@dataclasses.dataclass
-class Words:
-    said: "list[str]"
 """
-WRONG = {
-    "nothing": "returned no messages, turns, notes, input_tokens as it should: it is None, not an object",
-    "raises": "KeyError: 'no such thing' (own.py, line 14)",
-    "drops_a_turn": "changed the case",
-    "rewrites_a_turn": "changed the case",
-    "widens_the_budget": "changed the case",
-    "lies": "says that the request costs 5 tokens, but it costs",
-    "unordered": "each once in ascending order",
-    "beyond": "returned turns [99], not turns of the history",
-    "no_question": "do not end with the user's question",
-    "no_lists": "it.turns is (0,)",
-    "raises_below": "ZeroDivisionError: division by zero (own.py, line 12)",
-    "exits": "SystemExit: 0 (own.py, line ",
-    "raises_outside_of_exceptions": "Panic: gone (own.py, line ",
-    "raises_what_cannot_be_written": "ValueError: \\ud800 first line second line (own.py, line ",
-    "raises_what_cannot_say_why": "Mute: no message (own.py, line ",
-    "counts_notes_below_zero": "it.notes is -1",
-    "texts_for_messages": "it.messages[0] is 'x'",
-    "content_in_parts": "it.messages[0].content is [{",
-    "content_of_none": "returned message 1 without a content",
-    "another_question": "do not end with the user's question",
-    "writes_a_turn_marker": "returned message 1 with the model's control token <turn|>",
-}
+WRONG = [  # what a selector gives, and what is told
+    ('None', "returned no messages, turns, notes, input_tokens as it should: it is None, not an object"),
+    ('throw(KeyError("no such thing"))', "KeyError: 'no such thing' (own.py, line 10)"),
+    ('sorted([0], key=below)', "ZeroDivisionError: division by zero (own.py, line 11)"),
+    ('case["history"].pop() and oldest(case, count)', "changed the case"),
+    ('case["history"][0].update(user="x") or oldest(case, count)', "changed the case"),
+    ('case["budget"].update(context_limit=9999) or oldest(case, count)', "changed the case"),
+    ('{**oldest(case, count), "input_tokens": 5}', "says that the request costs 5 tokens, but it costs"),
+    ('{**oldest(case, count), "turns": [1, 0]}', "each once in ascending order"),
+    ('{**oldest(case, count), "turns": [99]}', "returned turns [99], not turns of the history"),
+    ('{**oldest(case, count), "turns": (0,)}', "it.turns is (0,)"),
+    ('{**oldest(case, count), "notes": -1}', "it.notes is -1"),
+    ('{**oldest(case, count), "messages": []}', "do not end with the user's question"),
+    ('{**oldest(case, count), "messages": ["x"]}', "it.messages[0] is 'x'"),
+    ('{**oldest(case, count), "messages": [{"role": "user", "content": None}]}', "message 1 without a content"),
+    ('of_messages(count, {"role": "user", "content": [{"type": "text"}]})', "it.messages[0].content is [{"),
+    ('of_messages(count, {"role": "user", "content": "And now?"})', "do not end with the user's question"),
+    ('of_messages(count, {"role": "user", "content": "<turn|>" + case["current"]})',
+     "returned message 1 with the model's control token <turn|>"),
+    ('sys.exit(0)', "SystemExit: 0 (own.py, line "),
+    ('throw(type("Panic", (BaseException,), {})("gone"))', "Panic: gone (own.py, line "),
+    (r'throw(ValueError("\ud800 first line\nsecond line"))', "ValueError: \\ud800 first line second line (own.py, "),
+    ('throw(type("Mute", (Exception,), {"__str__": lambda self: 1 / 0})())', "Mute: no message (own.py, line "),
+]
+OWN += "".join(f"def wrong_{number}(case, count): return {code}\n" for number, (code, _) in enumerate(WRONG))
 
 
 class Cutting:
@@ -104,14 +81,14 @@ class Alone(unittest.TestCase):
             messages = [own, {"role": "user", "content": case["current"]}]
             return {"messages": messages, "turns": [], "notes": 0, "input_tokens": 2}
 
-        self.assertEqual(run_own(select, case_of(), Cutting())[1],
+        self.assertEqual(run_one("own.py:f", select, case_of(), Cutting())[1],
                          "returned message 1, whose text the chat template changes: 'It is 3.</think>No.'")
-        self.assertIsNone(run_own(select, case_of(("x", own["content"])), Cutting())[1])  # a fact of it is refused
+        self.assertIsNone(run_one("own.py:f", select, case_of(("x", own["content"])), Cutting())[1])
 
     def test_a_rule_is_handed_the_answers(self):
         case = case_of(("x is here", "y"), stale=("y",))
         for field in ("required", "stale"):
-            self.assertIn("KeyError", run_own(lambda asked, count: asked[field], case, count_words)[1])
+            self.assertIn("KeyError", run_one("own.py:f", lambda asked, count: asked[field], case, count_words)[1])
         self.assertEqual(case, case_of(("x is here", "y"), stale=("y",)))
 
 
@@ -121,15 +98,12 @@ class OwnSelectors(Files):
         super().setUp()
         self.file = self.write("own.py", OWN)
 
-    def report(self, *names):
-        return run(names=[f"{self.file}:{name}" for name in names])
-
     def test_a_wrong_selector_ends_the_run_or_is_scored(self):
-        report = run(names=[*(f"{self.file}:{name}" for name in WRONG), "recent"])
-        for (name, rows), summary, message in zip(report["cases"].items(), report["summary"].values(), WRONG.values()):
+        report = run(names=[*(f"{self.file}:wrong_{number}" for number in range(len(WRONG))), "recent"])
+        for rows, summary, (code, message) in zip(report["cases"].values(), report["summary"].values(), WRONG):
             self.assertEqual(len(rows), 12)
             for row in rows:
-                self.assertIn(message, row.get("error", ""), name)
+                self.assertIn(message, row.get("error", ""), code)
                 self.assertNotIn("missing", row)
             self.assertEqual(summary, {split: {"cases": 0, "errors": 6} for split in ("dev", "held_out")})
         self.assertEqual(report["summary"]["recent"]["dev"]["facts_found"], 2)  # after all that changed the cases
@@ -139,7 +113,7 @@ class OwnSelectors(Files):
         json.dumps(report, ensure_ascii=False).encode("utf-8")
 
     def test_a_selection_over_budget_passes_unseen_or_a_list_filled_again_changes_graded_rows(self):
-        report = self.report("oldest", "everything", "fills_one_list")
+        report = run(names=[f"{self.file}:{name}" for name in ("oldest", "everything", "fills_one_list")])
         (told,) = complaints(report)
         self.assertRegex(told, "everything, 12 cases, first 'dev-latest': over budget with [0-9]+ tokens$")
         plain, _, reused = report["cases"].values()
@@ -147,10 +121,10 @@ class OwnSelectors(Files):
 
     def test_the_script_ends_with_success_prints_what_a_selector_prints_or_loses_its_file(self):
         with contextlib.chdir(self.folder):
-            status, out, err = run_command(main, "--strategies", "recent,own.py:raises,own.py:prints,own.py:moves")
+            status, out, err = run_command(main, "--strategies", "recent,own.py:wrong_1,own.py:prints,own.py:moves")
         self.assertEqual(status, 1)
-        self.assertIn("own.py:raises, 12 cases, first 'dev-latest': KeyError: 'no such thing' (own.py, line 14)\n", err)
         self.assertIn("looking\n", err)
+        self.assertIn(f"own.py:wrong_1, 12 cases, first 'dev-latest': {WRONG[1][1]}\n", err)
         report = json.loads(out)
         self.assertEqual([splits["dev"]["cases"] for splits in report["summary"].values()], [6, 0, 6, 6])
         self.assertEqual(list(report["selectors_sha256"]), ["own.py"])
@@ -162,10 +136,10 @@ class OwnSelectors(Files):
                 run(names=[f"{self.write('broken.py', text)}:f"])
 
     def test_explain_ends_at_a_selector_that_fails_or_shows_one_budget_before_it_fails_at_the_next(self):
-        names = f"{self.file}:raises,{self.file}:exits,recent"
+        names = f"{self.file}:wrong_1,{self.file}:wrong_17,recent"
         status, out, _ = run_command(main, "--explain", "held-spread", "--strategies", names)
         self.assertEqual(status, 1)
-        for line in ("raises: failed: KeyError: 'no such thing'", "exits: failed: SystemExit: 0", "\nrecent: "):
+        for line in ("wrong_1: failed: KeyError: 'no such thing'", "wrong_17: failed: SystemExit: 0", "\nrecent: "):
             self.assertIn(line, out)
         self.refused("alone cost", main, "--explain", "held-spread", "--budget", "300,3")
 
