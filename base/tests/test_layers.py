@@ -48,19 +48,20 @@ def unseen(root):
 
 def hiding(modules, packages):
     """Modules that would hide another: named as one of the standard library, an installed package or a room."""
-    parts = [name.split(".") for name in modules]
     foreign = {*sys.stdlib_module_names, *packages}
-    taken = {*foreign, *(folder for folders in parts for folder in folders[:-1])} - {"__main__"}
-    return sorted({".".join(names) for names in parts if names[-1] in taken} | {names[0] for names in parts} & foreign)
+    taken = (foreign | {room for name in modules for room in name.split(".")[:-1]}) - {"__main__"}
+    named = {name for name in modules if name.rpartition(".")[2] in taken}
+    return sorted(named | {name.partition(".")[0] for name in modules} & foreign)
 
 
 class Layers(Files):
     def test_modules_import_in_a_circle_or_one_of_a_room_beside_or_above(self):
         graph = imports(ROOT)
         self.assertEqual(circle(graph), [])  # rooms cannot either, by what follows
-        rooms = [(name, name.partition(".")[0], other.partition(".")[0])
-                 for name, needed in graph.items() for other in needed]
-        self.assertEqual([(name, other) for name, own, other in rooms if own != other and RANK[other] >= RANK[own]], [])
+        above = [f"{name} imports {other}" for name, needed in graph.items() for other in needed
+                 if name.partition(".")[0] != other.partition(".")[0]
+                 and RANK[other.partition(".")[0]] >= RANK[name.partition(".")[0]]]
+        self.assertEqual(above, [])
 
     def test_a_module_hides_one_of_the_standard_library_a_package_or_a_room(self):
         self.assertEqual(hiding(imports(ROOT), packages_distributions()), [])
