@@ -19,11 +19,8 @@ def messages_of(value):
 
 
 def conversations(value):
-    """[(suffix of the conversation id, list of messages)] of a document; none where it holds no chat messages.
-
-    Task and position in the file make the suffix, as tau-bench results need it: the same task stands there several
-    times. [{"task_id": 7, "traj": [...]}] -> [("-7-0", [...])]
-    """
+    """[(suffix of the conversation id, list of messages)] of a document; none where it holds no chat messages. Task and
+    position make the suffix, since tau-bench has a task several times: [{"task_id": 7, "traj": [...]}] -> "-7-0"."""
     value = messages_of(value) if isinstance(value, dict) else value
     if is_chat(value):
         return [("", value)]

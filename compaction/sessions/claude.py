@@ -9,7 +9,7 @@ import re
 
 from compaction.contexts import as_messages
 from compaction.sessions.content import CONTINUED, blocks, own_words, said_by_model, said_by_person, text_of
-from compaction.sessions.log import attempt, compaction, event
+from compaction.sessions.log import KINDS, attempt, compaction, event
 
 QUIET = set(
     "progress file-history-snapshot file-history-delta summary custom-title ai-title agent-name agent-color "
@@ -23,7 +23,6 @@ ANSWER = re.compile(r'"="(.*?)"(?=, "|\. You can now|\.?\s*\Z| (?:selected|user)
 COMMAND = re.compile(r"\s*<command-(?:name|message|args)>")
 ARGS = re.compile(r"<command-args>\s*(.*?)\s*</command-args>", re.DOTALL)
 INTERRUPTED = re.compile(r"\s*\[Request interrupted by user[^\]\n]*\]\s*")
-MESSAGES = ("user", "assistant", "tool_call", "tool_result")
 REQUEST = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")  # their sum is the whole request
 
 
@@ -59,7 +58,7 @@ class Reader:
         for record in records:
             made = attempt(lambda record=record: self.read(record), self.tally)
             if isinstance(record.get("uuid"), str):
-                self.made[record["uuid"]] = [raw for raw in made if raw["kind"] in MESSAGES]
+                self.made[record["uuid"]] = [raw for raw in made if raw["kind"] in KINDS[:-1]]  # messages
             for raw in made:
                 text = raw["kind"] == "assistant"
                 if (held and text and raw["reply_key"] == held[0]["reply_key"]
@@ -211,10 +210,8 @@ class Reader:
             self.tally.left_out(f"system line: {subtype}")
 
     def queue(self, record, time):
-        """Queued words count when the model took them; what the user took back (popAll) was never said.
-
-        A notice of the tool keeps its place in the queue as "", so that taking it out takes no words of the user out.
-        """
+        """Queued words count when the model took them; what the user took back (popAll) was never said. A notice of
+        the tool keeps its place in the queue as "", so that taking it out takes no words of the user out."""
         operation, content = record.get("operation"), record.get("content")
         words = own_words(content) if isinstance(content, str) else ""
         words = words if words.strip() else ""

@@ -27,15 +27,9 @@ def is_record(value):
     return value.get("type") in LINES and isinstance(value.get("payload"), dict)
 
 
-def session_id(record):
-    return record["payload"].get("id") if record.get("type") == "session_meta" and is_record(record) else None
-
-
 def line_key(record):
-    """Lines have no ids: the time in milliseconds and all the rest must be equal. (Forks rewrite times: see above.)
-
-    Lines that say nothing of the conversation have none: a redacted thought or a token count is often equal to another.
-    """
+    """Lines have no ids: the time in milliseconds and all the rest must be equal. What says nothing of the conversation
+    has none: a redacted thought or a token count is often equal to another."""
     payload = record.get("payload")
     return None if isinstance(payload, dict) and payload.get("type") in ("reasoning", "token_count") else record
 

@@ -16,8 +16,8 @@ from base.command import DEEPEST, InputError, depth
 from compaction.sessions import chat, claude, codex, gemini
 from compaction.sessions.log import Tally
 
-# Tools that write JSON lines: modules with is_record(value), line_key(record), Reader(tally).events(records). Gemini CLI
-# and OpenAI messages are documents, or lines that make one.
+# Tools that write JSON lines: modules with is_record(value), line_key(record), Reader(tally).events(records). Others
+# write documents, or lines that make one.
 LINES = {"Claude Code": claude, "Codex": codex}
 SUFFIXES = (".jsonl", ".json", ".ndjson")
 PACKED = (".zst", ".gz")  # behind one of those endings: counted, not unpacked
@@ -99,10 +99,8 @@ def conversation_ids(paths):
 
 
 def look(path):
-    """What a file is: {"path", "bytes", "format" (None: not read), "like", "session", "lines"}.
-
-    like: which tool a file that is not read looks like; lines: whether its lines are records, or it is one document
-    """
+    """What a file is: {"path", "bytes", "format" (None: not read), "like" (the tool that an unread file looks like),
+    "session", "lines" (whether they make a document, or the file is one)}."""
     head, like = head_of(path)
     seen = {"path": path, "bytes": path.stat().st_size, "format": None, "session": None, "lines": False,
             "like": "a packed file: unpack it first" if path.suffix in PACKED else like}
@@ -120,7 +118,8 @@ def look(path):
         of_gemini = gemini.is_document(value, lines)
         name = "Gemini CLI" if of_gemini else "OpenAI messages" if like is None and chat.conversations(value) else None
         records = heads if of_gemini and lines else []
-    ids = (record.get("sessionId") or record.get("session_id") or codex.session_id(record) for record in records)
+    ids = (head.get("sessionId") or head.get("session_id")
+           or name == "Codex" and head["type"] == "session_meta" and head["payload"].get("id") for head in records)
     return {**seen, "format": name, "like": like, "session": next((id_ for id_ in ids if isinstance(id_, str)), None),
             "lines": lines}
 
@@ -178,10 +177,8 @@ def digest(value):
 
 
 def raw_conversations(seen, tally, before):
-    """[(end of the id, raw events)] of a looked-at file; None where its document was read before.
-
-    `before` holds digests of the lines and documents of files read earlier.
-    """
+    """[(end of the id, raw events)] of a looked-at file; None where its document was read before. `before`: digests of
+    the lines and documents of files read earlier."""
     path, name = seen["path"], seen["format"]
     if name in LINES:
         records = once(read_lines(path, tally), LINES[name].line_key, tally, before)

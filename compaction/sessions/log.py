@@ -123,10 +123,8 @@ def number(conversation_id, raw_events, tally):
 
 
 def attempt(read, tally):
-    """The events that `read()` yields for one record; where its shape is not as known none, and a count.
-
-    A record of which neither an event comes nor anything was counted is counted here: nothing is dropped in silence.
-    """
+    """The events that `read()` yields for one record; where its shape is not as known none, and a count. Nothing is
+    dropped in silence: a record of which neither an event comes nor anything was counted is counted here."""
     before = tally.told
     try:
         events = list(read())
@@ -186,7 +184,7 @@ def each_conversation(events, start, open_at_once, counts):
     """Yield each conversation's watcher when it ends: `start(id)` makes one, its `take(event)` gets every event.
 
     Conversations may be mixed; the `open_at_once` most recent are kept. Events of one that was closed before are
-    counted and not read, since half a conversation would be judged as if it were all of it.
+    counted and not read: half a conversation would be judged as if it were all of it.
     """
     opened, closed = {}, set()  # the most recent last
     for event in events:
