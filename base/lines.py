@@ -13,7 +13,7 @@ from pathlib import Path
 from base.command import InputError, as_text, parse_json, read_bytes
 
 
-class LineFile:
+class LineFile(contextlib.AbstractContextManager):
     """A file of JSON lines, open and locked until it is closed or the process ends; threads may append."""
 
     def __init__(self, path, wait=False):
@@ -30,9 +30,6 @@ class LineFile:
             folder = os.open(self.path.parent, os.O_RDONLY)
             os.fsync(folder)
             os.close(folder)
-
-    def __enter__(self):
-        return self
 
     def __exit__(self, *_):
         os.close(self.file)

@@ -4,8 +4,6 @@ turn     {"user", "assistant"} and optionally id, session, date, and messages: w
 message  {"role", "content"}; an assistant's may have tool_calls [{"id", "type", "function": {"name", "arguments":
          {...}}}]; a tool's has tool_call_id (and name), behind the message whose call it answers
 group    the messages of one turn as OpenAI's interface has them: the user's first, then all until the next user's
-
-Does not render a request or count it (strategies.py, tokenizer.py), knows nothing of facts and budgets.
 """
 
 import json
