@@ -56,7 +56,7 @@ def cost_by_message(count, messages, tools=None):
     return {"tokens": total, "around": around, "messages": rows}
 
 
-def cost_or_none(count, messages, tools):
+def cost_or_none(count, messages, tools=None):
     try:
         return count(messages, tools)
     except InputError:

@@ -8,6 +8,7 @@ import threading
 import zipfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from unittest import mock
 
 import prepare
 from base.command import InputError, sha256
@@ -29,10 +30,7 @@ def manifest_of(contents, **fields):
 
 
 def fails(reason):
-    def fetch(name):
-        raise SourceError(reason)
-
-    return fetch
+    return mock.Mock(side_effect=SourceError(reason))
 
 
 class Folder(Files):

@@ -100,7 +100,3 @@ class Real(unittest.TestCase):
                     self.skipTest(f"LAB_DATA names no folder that has {package['archive']}")
                 data = Index(manifest["packages"], {"find-links": str(place), "no-index": "1"}).fetch(name)
                 self.assertIsNone(bytes_problem(data, manifest["files"][name]))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 import threading
-import unittest
 from hashlib import sha1
 from pathlib import Path
 from unittest import mock
@@ -226,7 +225,3 @@ class Pinning(Command):
         self.assertEqual(pin("a/b", None, place)[1]["chat_template.jinja"], b"d")
         self.give(config={"chat_template": named[:1]})
         self.assertRaisesRegex(InputError, "no default template", pin, "a/b", None, place)
-
-
-if __name__ == "__main__":
-    unittest.main()

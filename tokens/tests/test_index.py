@@ -4,7 +4,6 @@ import base64
 import os
 import sys
 import threading
-import unittest
 from unittest import mock
 
 from tokens import pip_settings
@@ -160,7 +159,3 @@ class Settings(Packages):
         with pip_settings.new_session({"trusted-host": "a.invalid b.invalid:8443"}) as session:
             kinds = [type(session.get_adapter(url)).__name__ for url in trusted + others]
         self.assertEqual(kinds, ["Unchecked"] * 3 + ["SystemTrust"] * 3)
-
-
-if __name__ == "__main__":
-    unittest.main()

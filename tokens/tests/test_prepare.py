@@ -5,7 +5,6 @@ import shutil
 import subprocess
 import sys
 import threading
-import unittest
 from pathlib import Path
 from unittest import mock
 
@@ -98,6 +97,8 @@ class Disk(Folder):
                 second = threading.Thread(target=prepare.prepare, args=(self.manifest, self.target, {}))
                 second.start()
                 self.assertTrue(waiting.wait(timeout=30))
+                second.join(timeout=0.1)
+                self.assertTrue(second.is_alive())
                 for name, data in CONTENTS.items():
                     (self.target / name).write_bytes(data)
             second.join(timeout=30)
@@ -173,7 +174,3 @@ class Manifests(Folder):
         code = f"import sys, prepare; print(sorted({heavy} & set(sys.modules)))"
         done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
         self.assertEqual(done.stdout, "[]\n", done.stderr)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -58,7 +58,3 @@ class Costs(unittest.TestCase):
             _, out, told = run(tokenizer.main, "-", stdin=2 * (json.dumps(SAID[1:]) + "\n"))
         self.assertEqual([cost["tokens"] for cost in json.loads(out)], [14, 14])
         self.assertIn("1  user                  4", told)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -38,7 +38,3 @@ class Pins(unittest.TestCase):
         self.assertEqual([len(names) for names in pinned["refused"].values()], [70, 41])
         said = json.dumps([conversation("made up", number, ["</think>"]) for number in range(9)])
         self.assertEqual(sha256(said)[:8], "582e9ae2")
-
-
-if __name__ == "__main__":
-    unittest.main()
