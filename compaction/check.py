@@ -97,8 +97,8 @@ def main(argv=None):
         raise InputError("--task-success and --task-runs go together, --task-drop with both; give them or none")
     success = None if rate is None else resolution(rate, runs, drop)
     run = setting(args) | {"gates": read_gates(args.gates) if args.gates else GATES}
-    extractive = {"candidate": args.extractive, "incumbent": args.against_extractive}
-    sides = {side: recorded.get(side) or measured(what, args, run, extractive[side]) for side, what in given.items()}
+    sides = {side: recorded.get(side) or measured(what, args, run, copies)
+             for (side, what), copies in zip(given.items(), (args.extractive, args.against_extractive))}
     report = {"candidate": sides.pop("candidate"), "task_success": success, "code": code_hashes(), **sides}
     if sides:
         report["comparison"] = compare(report["candidate"], report["incumbent"])

@@ -2,9 +2,8 @@
 
 Does not say when to compact (contexts.py), find binding items (fixtures/classify.py) or ask a model (judge/model.py).
 
-compactor  (history, budget, count) -> messages. history: the messages of the request so far, the current user message
-           last; what an earlier compaction left stands in front of it. budget: {"context_limit", "max_new_tokens",
-           "margin"}; the returned messages are the next request, the current user message last. A function whose
+compactor  (history, budget, count) -> messages: from the messages of the request so far those of the next one, the
+           current user message last in both; budget: {"context_limit", "max_new_tokens", "margin"}. A function whose
            attribute `extractive` is True only copies text, so that what it left out is known to be absent.
 block      quoted lines from earlier turns between <notes> or <pinned> tags; carried as it stands until it outgrows half
            of the available input: then the oldest notes go first, and of pins the oldest of the laxest class

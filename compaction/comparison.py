@@ -100,10 +100,8 @@ def decide(rows):
 
 
 def paired(new, old):
-    """The two decisions on the same item at the compaction of the same number, the new ones the candidate's:
-
-    {"conversation_id", "item", "class", "tags", "compaction", "candidate", "incumbent", "candidate_line", ...}
-    """
+    """The two decisions on the same item at the compaction of the same number: {"conversation_id", "item", "class",
+    "tags", "compaction", "candidate" (the new verdict), "incumbent", "candidate_line", "incumbent_line"}."""
     before = {(item["conversation_id"], item["item"]): item for item in old}
     pairs = []
     for item in new:
@@ -118,9 +116,7 @@ def paired(new, old):
 
 def discordant(pairs):
     """Pairs that were kept on one side only, with the exact McNemar test; those with an unknown verdict counted apart.
-
-    Decisions on one item at several compactions are not independent, so p is a guide for reading and decides nothing.
-    """
+    Decisions on one item at several compactions are not independent: p is a guide for reading and decides nothing."""
     both = [(pair["candidate"], pair["incumbent"]) for pair in pairs]
     known = [[verdict in RETAINED for verdict in pair] for pair in both if not set(pair) & set(UNKNOWN)]
     lost, gained = known.count([False, True]), known.count([True, False])

@@ -11,15 +11,13 @@ budget with `keep_share` of the available input. What it left is carried as it s
 left that out. Above the model's window it has failed: no request can hold that, and the conversation ends there.
 
 A recorded line is {"conversation_id", "compaction" (number, from 1), "messages"}, and optionally
-turn          the user turn, from 1, that it was made for. Without it that is the turn whose user message the context
-              ends with; where that is no single turn, the last context of a conversation is checked for every item,
-              and an earlier one is counted as unplaced and not checked
+turn          the user turn, from 1, that it was made for; else the one turn whose user message it ends with; else the
+              last context of a conversation is checked for every item, and an earlier one counted as unplaced
 inside        true where it was made inside the turn before `turn`: of that one only the user's words surely came before
 opaque        true where it cannot be read, or not wholly; then messages may be left out
 tokens_after  tokens of the whole first request after it, as its server counted them; without it the messages are
               counted, and where they are not the whole request (`inside`) the size is not known
-A line of a conversation that no fixture describes is counted and not checked.
-The event log of compaction.sessions is read too: its compaction events are the contexts.
+A line of a conversation without a fixture is counted. Of an event log of compaction.sessions the compactions are read.
 """
 
 import copy

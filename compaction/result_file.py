@@ -93,11 +93,8 @@ def item_problems(item, contexts):
 
 
 def record_path(given, names):
-    """Where a result is kept: the file given, else one in the results folder named after the compactors.
-
-    ["m:f", "../x"] -> results/m-f-against-..-x.json: names of files keep A-Z, a-z, 0-9, dot, underscore and hyphen.
-    InputError where nothing can be kept there: before an hour of a judge's answers, not after.
-    """
+    """Where a result is kept: the file given, else ["m:f", "../x"] -> results/m-f-against-..-x.json. InputError where
+    nothing can be kept there: before an hour of a judge's answers, not after."""
     if not given:
         RESULTS.mkdir(exist_ok=True)
         given = RESULTS / f"{'-against-'.join(re.sub('[^A-Za-z0-9._-]', '-', name) for name in names)}.json"

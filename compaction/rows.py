@@ -42,10 +42,8 @@ def read_gates(path):
 
 
 def decide_items(fixtures, contexts, extractive, judge=None, counter=None):
-    """Every item of the fixtures with its verdict at each context that it was stated before.
-
-    counter   renders what a model reads of a context; without it, the texts of its messages are that
-    """
+    """Every item of the fixtures with its verdict at each context that it was stated before. The counter renders what a
+    model reads of a context; without one, the texts of its messages are that."""
     by_id = {fixture["conversation_id"]: fixture for fixture in fixtures}
     items = {(name, item["id"]): {
         "conversation_id": name, "item": item["id"], "class": item["class"], "tags": item.get("tags", []),
@@ -72,10 +70,8 @@ def stated(item, history, context):
 
 
 def summarize(items, contexts, limit, gates=GATES, judge=None):
-    """The part of a result that follows from its items and contexts.
-
-    limit: the available input, in tokens; judge: what stands beside a judged row, how good its judge is
-    """
+    """The part of a result that follows from its items and contexts. limit: the available input, in tokens; judge: what
+    stands beside a judged row, how good its judge is"""
     covered = {context["conversation_id"] for context in contexts}
     uncovered = sorted({item["conversation_id"] for item in items} - covered)
     fields = ("conversation_id", "compaction", "tokens")
@@ -128,10 +124,8 @@ def verdict_row(name, counts, gate=None, judged=0):
 
 
 def tokens_row(tokens, gate=None):
-    """The row of prompt sizes, None where one is not known; its gate is for the 95th percentile.
-
-    An unknown size could be anything: with it the percentile lies between that of sizes 0 and that of endless ones.
-    """
+    """The row of prompt sizes, None where one is not known; its gate is for the 95th percentile, which then lies between
+    that with sizes of 0 and that with endless ones."""
     known = [size for size in tokens if size is not None]
     unknown = len(tokens) - len(known)
     if not known:

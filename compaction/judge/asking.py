@@ -95,12 +95,9 @@ def problems_of(reply):
 
 
 def own_verdict(reply, context):
-    """The part of a reply that holds its verdict, for ask_for_object to read.
-
-    Not what stands in its thinking, nor an object that it quotes from the context; two verdicts that differ, the second
-    in whatever form, are written as one that is none:
-    "... supported ... absent ..." -> '{"answer": "-", "verdict": "absent and supported"}'.
-    """
+    """The part of a reply that holds its verdict, for ask_for_object to read: not what stands in its thinking, nor an
+    object that it quotes from the context. Two verdicts that differ, in whatever form, are written as one that is none:
+    "... supported ... absent ..." -> '{"answer": "-", "verdict": "absent and supported"}'."""
     reply = without_thinking(reply)
     cut = next((start for start, end, _ in with_places(reply) if end is None and BEGUN.match(reply, start)), None)
     if cut is not None:
@@ -134,10 +131,8 @@ def objects(text):
 
 
 def recorded_judge(name=None, path=None, card_path=None, manifest=None):
-    """The judge that a command's options name: one to ask, recorded verdicts, or both; None where they name none.
-
-    Its `about` is what a report says of it: {"identity", "card": the card or "unmeasured"}.
-    """
+    """The judge that a command's options name: one to ask, recorded verdicts, or both; None where they name none. Its
+    `about` is what a report says of it: {"identity", "card": the card or "unmeasured"}."""
     if not (name or path):
         if card_path:
             raise InputError(f"{card_path}: a card says nothing without its judge; name --judge or --verdicts too")

@@ -1,8 +1,8 @@
 """Ask a pinned model, greedily, with a window that is as large as the question needs.
 
-Temperature is 0 whatever the model block says, the seed is its first; both stand in `identity`, which is what a record
-says of who answered. A prompt that the server counts otherwise than we do ends the run; a reply that broke, was cut by
-length, holds thinking or nothing is {"seed", "incomplete": kind}, and never an answer.
+Temperature is 0, the seed the model block's first; both stand in `identity`, what a record says of who answered. A
+prompt that the server counts otherwise ends the run; a reply that broke, was cut by length, holds thinking or nothing
+is {"seed", "incomplete": kind}, and never an answer.
 """
 
 from pathlib import Path
@@ -43,8 +43,8 @@ def pinned_model(path, manifest=None):
         body = model.request(block, messages, tools, num_ctx=window, num_predict=num_predict, seed=seed, options=GREEDY)
         entry = model.ask_whole(body, seed, tokens, f"{path}: a question of {tokens} tokens")
         kind = incomplete_kind(entry)
-        return {"seed": seed, "incomplete": kind} if kind and not (
-            kind == "empty_text" and entry["tool_calls"]) else entry
+        whole = kind is None or kind == "empty_text" and entry["tool_calls"]
+        return entry if whole else {"seed": seed, "incomplete": kind}
 
     return {"ask": ask, "identity": identity}
 
