@@ -9,8 +9,7 @@ case    exactly id, split ("dev" or "held_out"), kind, instructions, current (th
 turn    user and assistant (texts), and optionally id, session, date (texts) and messages: the tool calls and results
         between the two (base/turns.py checks them)
 fact    a text that stands inside one message of the history, or {"turn": id, "text": text}: that text of that turn
-
-Needs no tokenizer: what does is checked when a run starts (`check_requests`, `check_rendered`).
+What needs a tokenizer is checked when a run starts (`check_requests`, `check_rendered`).
 """
 
 import json
@@ -25,12 +24,13 @@ from base.shapes import Each, Only, misfit, texts_in
 from base.turns import fact_text, history_problem
 from strategies import NOTES_HEADER, available, per_history, render, turn_messages
 
-BUDGET = Only({"context_limit": int, "max_new_tokens": int, "margin": int})
 CASE = Only({"id": str, "split": str, "kind": str, "instructions": str, "current": str, "history": object,
-             "budget": BUDGET, "required": list, "stale": list})
+             "budget": Only({"context_limit": int, "max_new_tokens": int, "margin": int}),
+             "required": list, "stale": list})
 LARGER = Only({"format": int, "histories": Each(object), "cases": list})
 TURN_FACT = Only({"turn": str, "text": str})
 SPLITS = ("dev", "held_out")
+known_holders = per_history(lambda history: {})  # text -> numbers of turns, filled by `holders`
 NOTES_FRAME = (NOTES_HEADER, "<notes>", "</notes>", "Question: ")
 
 
@@ -156,9 +156,6 @@ def turn_numbers(history):
     return {turn["id"]: number for number, turn in enumerate(history) if "id" in turn}
 
 
-known_holders = per_history(lambda history: {})  # text -> numbers of turns, filled by `holders`
-
-
 def holders(history, text):
     """Numbers of the turns with a message that holds the text."""
     known = known_holders(history)
@@ -169,10 +166,7 @@ def holders(history, text):
 
 
 def ambiguous_facts(cases):
-    """[(case id, fact, turn numbers from 0), ...] for facts that are texts and may be part of another statement.
-
-    Such a text stands in two turns, or inside a longer word or number ("4 hours" in "24 hours").
-    """
+    """[(case id, fact, turns from 0), ...] of texts that stand in two turns, or inside a longer word or number."""
     plain = [(case, fact, holders(case["history"], fact)) for case in cases
              for fact in [*case["required"], *case["stale"]] if isinstance(fact, str)]
     return [(case["id"], fact, turns) for case, fact, turns in plain
@@ -201,9 +195,9 @@ def fact_places(case):
 
 
 def check_rendered(cases, count, path):
-    """CaseError for a fact that the chat template does not write: graders read messages, the model reads the rendering.
+    """CaseError for a fact that the chat template does not write, as it is or as in a JSON string.
 
-    Each message that holds a fact is rendered once; a fact may stand in it as it is or as in a JSON string.
+    Graders read messages, the model reads the rendering. Each message that holds a fact is rendered once.
     """
     rendering = cache(lambda messages: count.text(json.loads(messages)))
     for case in cases:

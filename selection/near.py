@@ -34,9 +34,7 @@ from modelkit.segments import split_sentences, words
 K1, B = 1.2, 0.75
 PASSAGE = 40  # stems that a passage holds at most, one longer sentence aside
 FADE = 40  # stems after which a word counts a third
-LEAST = 0.05  # a weight below this is nothing
-STEM = 6  # characters of a stem
-WEIGHTS = [weight for half in range(400) if (weight := 3 ** (-half / 2 / FADE)) >= LEAST]  # by distance in half stems
+WEIGHTS = [weight for half in range(400) if (weight := 3 ** (-half / 2 / FADE)) >= 0.05]  # by distance in half stems
 ENDINGS = [re.compile(rf"(?<=...)(?:{endings})\Z") for endings in ("ies|es|s", "ing|ied|ed|ly", "e|y|i")]
 STOP_WORDS = frozenset(read_json(Path(__file__).with_name("near_stop_words.json")))
 LABEL = re.compile(r"([^\W\d_](?:[\w .'’-]{0,29}[\w.])?): ")
@@ -66,7 +64,7 @@ def stem(word):
         word = endings.sub("", word)
     if len(word) > 3 and word[-1] == word[-2] and word[-1].isalpha():
         word = word[:-1]
-    return word[:STEM]
+    return word[:6]
 
 
 @lru_cache(maxsize=1 << 15)  # texts: a running conversation is read anew at each request

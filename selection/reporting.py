@@ -86,17 +86,17 @@ def failing(row):
     """What is wrong with a row, or "": failing({"missing": ["x"], "required_total": 2, ...}) -> "lacks 1 of 2"."""
     if "error" in row:
         return "raised an error"
-    lacks, stale = len(row["missing"]), len(row["stale_included"])
-    return ", ".join([*[f"lacks {lacks} of {row['required_total']}"] * bool(lacks),
-                      *[f"holds {stale} stale"] * bool(stale), *["is over budget"] * (not row["within_budget"])])
+    parts = {f"lacks {len(row['missing'])} of {row['required_total']}": row["missing"],
+             f"holds {len(row['stale_included'])} stale": row["stale_included"],
+             "is over budget": not row["within_budget"]}
+    return ", ".join(part for part, holds in parts.items() if holds)
 
 
 def remarks(cases, names):
     """What to know of a case set before its figures are believed."""
     for case, fact, turns in ambiguous_facts(cases):
-        where = f"turn {turns[0] + 1} inside a longer word or number"
-        if len(turns) > 1:
-            where = f"turns {', '.join(str(turn + 1) for turn in turns)}"
+        numbers = ", ".join(str(turn + 1) for turn in turns)
+        where = f"turns {numbers}" if len(turns) > 1 else f"turn {numbers} inside a longer word or number"
         yield (f"case {case!r}: the fact {fact!r:.80} stands in {where}: another statement may be taken for it; "
                'name its turn, {"turn": id, "text": text}')
     unread = [case for case in cases if not re.search("[a-z0-9]", case["current"].lower())]
@@ -106,10 +106,7 @@ def remarks(cases, names):
 
 
 def explain(path, case_id, names, grade, budgets=None, manifest=None):
-    """(lines about one case of a set for each budget and each strategy of `names`, whether one failed or went over).
-
-    grade(case, selection) gives a row, as in run_cases. Turns are counted from 1.
-    """
+    """(lines about one case for each budget and strategy, turns counted from 1; whether one failed or went over)."""
     cases = [case for case in load_cases(path) if case["id"] == case_id]
     refuse(not cases and "no such case in the set", path, case_id, "name one by its id")
     selectors, count = selector_table(names), counter(manifest or MANIFEST)

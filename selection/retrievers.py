@@ -59,10 +59,9 @@ _messages = per_history(lambda history: [text_and_date(unit) for unit in units(h
 
 
 def grown_index(make, texts):
-    """The index of texts (what its `add` takes): of the last few indexes the one that holds most of their beginning.
+    """The index of texts (what its `add` takes): the one of the last few that holds most of their beginning, added to.
 
-    It is added to, so that the next question of a chat that has grown costs what is new. An index that has grown past
-    these texts is not theirs, and is left as it is.
+    So the next question of a chat that has grown costs what is new. An index that holds more than these is not theirs.
     """
     known = [entry for entry in _indexes if entry[0] is make and entry[1] == texts[: len(entry[1])]]
     _, held, index = entry = max(known, key=lambda entry: len(entry[1]), default=(make, [], make()))
@@ -73,12 +72,8 @@ def grown_index(make, texts):
 
 
 def best_first(scores):
-    """The numbers of {number: score} that score more than nothing, best first, then the newer.
-
-    best_first({0: 1.5, 1: 2.5, 2: 1.5, 3: 0.0}) -> [1, 2, 0]
-    """
-    return sorted((number for number, score in scores.items() if score > 0),
-                  key=lambda number: (-scores[number], -number))
+    """The numbers of what scores, best first, then the newer: best_first({0: 1.5, 1: 2, 2: 1.5, 3: 0}) -> [1, 2, 0]."""
+    return sorted((number for number in scores if scores[number] > 0), key=lambda number: (-scores[number], -number))
 
 
 def then_newest(order, size):
@@ -152,7 +147,7 @@ def joined(messages):
 
 
 def is_reply(message):
-    return message["role"] == "assistant" and set(message) == {"role", "content"}
+    return message["role"] == "assistant" and message.keys() == {"role", "content"}
 
 
 def untold(runs):  # the `part` of a counter that has none

@@ -37,6 +37,7 @@ SEED = 20260711
 PATIENCE = "5s"  # for a cluster's scheduler to answer
 SELECTION = Only({"messages": [{"role": str, "content?": (str, NONE)}], "turns": [int],
                   "notes": lambda notes: misfit(notes, int) is None and notes >= 0, "input_tokens": int})
+copy_of = per_history(deepcopy)
 
 
 def selector_table(names):
@@ -104,10 +105,7 @@ def run_cases(cases, names, path, grade, budgets=(None,), manifest=MANIFEST, job
 
 
 def spread(task, groups, jobs, scheduler=None):
-    """[task(group), ...] in the order of the groups, each worked through in another process.
-
-    Whatever ends the work, no process of it is left behind.
-    """
+    """[task(group), ...] in the order of the groups, each in another process; whatever ends the work, none is left."""
     from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, as_completed
 
     others, futures = set(active_children()), []
@@ -195,9 +193,6 @@ def run_group(cases, names, path, grade, budgets, manifest, checked, show=False)
             failed = {"case": case["id"], "split": case["split"], "kind": case["kind"], "error": problem}
             rows[key] = grade(asked, selected) if problem is None else failed
     return rows
-
-
-copy_of = per_history(deepcopy)
 
 
 def run_one(name, select, case, count):
