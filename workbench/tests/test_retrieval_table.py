@@ -8,7 +8,7 @@ from evaluate import grade
 from selection.retrievers import SELECTORS
 from selection.run import with_input
 from strategies import STRATEGIES
-from workbench.retrieval_table import against, bootstrap, by_group, main, pair_cells, read_cases, recall_at
+from workbench.retrieval_table import against, bootstrap, by_group, main, order, pair_cells, read_cases, recall_at
 from workbench.tests.made import locomo, question, row
 
 HISTORY = {"a-0": "a", "a-1": "a", "b-0": "b", "b-1": "b"}
@@ -68,6 +68,7 @@ class AtK(Files):
         self.assertEqual(got["recent"], {"5": 0.5, "10": 0.75, "25": 0.75, "50": 1.0})
         self.assertEqual(got["relevant"], got["recent"])  # every message shares one word: the newer come first
         self.assertIsNone(got["notes"])
+        self.assertEqual(order("hybrid", {**self.cases[0], "current": "word1"}), [14, 0])  # the newest turn first
 
     def test_the_order_is_not_that_in_which_the_rule_takes_messages(self):
         """Counting each message as one token, a budget of k messages brings the same labels."""

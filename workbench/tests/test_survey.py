@@ -90,6 +90,7 @@ class ByHand(unittest.TestCase):
                 ("a window that slides keeps the instructions alone", 19, WordCounter(),
                  (2, 0, [4, 0, 6, 3, 11 + 19 + 19 + 19, 10 + 7 + 7])),
                 ("a tokenizer that joins parts", 100, Joined(), (4, 0, [4, 0, 6, 6, 9 + 15 + 21 + 27, 8 + 14 + 20])),
+                ("a question alone fits", 11, WordCounter(), (1, 0, [4, 0, 6, 0, 4 * 11, 3 * 7])),
                 ("a question that never fits is no request", 10, WordCounter(), (0, 4, [0] * 6))):
             with self.subTest(told):
                 self.assertEqual(self.surveyed(budget, count), figures)
@@ -147,6 +148,9 @@ class Command(Files):
         log, cases = (json.loads(run(main, self.write("log.json", value))[1]) for value in ({"messages": said}, [case]))
         self.assertEqual(log["budgets"], cases["budgets"])
         self.assertEqual((log["user_turns"], log["left_out"]), (2, {}))
+        both = [{**case, "id": name, "history": "h"} for name in ("one", "two")]  # whose question would be the next?
+        path = self.write("both.json", {"format": 1, "histories": {"h": case["history"]}, "cases": both})
+        self.assertEqual(json.loads(run(main, path)[1])["user_turns"], 1)
 
     @needs_tokenizer
     def test_the_sample_lacks_what_a_log_can_bring(self):
