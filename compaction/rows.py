@@ -124,8 +124,8 @@ def verdict_row(name, counts, gate=None, judged=0):
 
 
 def tokens_row(tokens, gate=None):
-    """The row of prompt sizes, None where one is not known; its gate is for the 95th percentile, which then lies between
-    that with sizes of 0 and that with endless ones."""
+    """The row of prompt sizes, None where one is not known; its gate is for the 95th percentile. That lies between the
+    one with sizes of 0 for what is not known and the one with endless sizes."""
     known = [size for size in tokens if size is not None]
     unknown = len(tokens) - len(known)
     if not known:

@@ -128,11 +128,10 @@ def judged_note(row):
 
 def difficulty_lines(sides):
     """How the items of each difficulty fared; those that no item has are left out."""
-    cells = [["difficulty", "kept", "contradicted"] + ["incumbent", "contradicted"] * (len(sides) - 1)]
-    for counts in zip(*(side["difficulties"] for side in sides)):
-        if any(side["decisions"] for side in counts):
-            cells.append([counts[0]["tag"], *(cell for side in counts for cell in (kept(side), side["contradicted"]))])
-    return columns(cells) if len(cells) > 1 else []
+    rows = [[counts[0]["tag"], *(cell for side in counts for cell in (kept(side), side["contradicted"]))]
+            for counts in zip(*(side["difficulties"] for side in sides)) if any(side["decisions"] for side in counts)]
+    header = ["difficulty", "kept", "contradicted"] + ["incumbent", "contradicted"] * (len(sides) - 1)
+    return columns([header, *rows]) if rows else []
 
 
 def kept(counts):
