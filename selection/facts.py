@@ -1,6 +1,4 @@
-"""Find a fact that names its turn, {"turn": id, "text": text}, in a request.
-
-It is in the request where one of these holds:
+"""Find a fact that names its turn, {"turn": id, "text": text}, in a request: it is there where one of these holds.
 
 1. the request holds whole a message of that turn that contains the text; where other turns sent have a message of the
    same words, every copy has to be there, since one alone does not say whose it is

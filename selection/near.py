@@ -205,7 +205,7 @@ class MessageIndex:
         # of a stem with h holders: (the sum of squares over its holders, less the message's own) / (h - 1)
         parts = enumerate(zip(seeds, self._stems, squares, sums, factors)) if near else ()
         return {number: score for number, (seed, held, square, share, factor) in parts
-                if (score := seed + max(0.0, fsum(map(worth, held)) - square * share) * factor) > 0}
+                if (score := seed + (fsum(map(worth, held)) - square * share) * factor) > 0}
 
     def _named(self, question):
         """The labels that share a word with the question."""

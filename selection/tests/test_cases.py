@@ -2,7 +2,6 @@
 
 import json
 import pickle
-import unittest
 from copy import deepcopy
 from pathlib import Path
 
@@ -90,7 +89,3 @@ class Loader(Files):
         with self.assertRaises(CaseError) as caught:
             check_set([], "set.json")
         self.assertEqual(str(pickle.loads(pickle.dumps(caught.exception))), str(caught.exception))
-
-
-if __name__ == "__main__":
-    unittest.main()

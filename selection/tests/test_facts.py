@@ -187,7 +187,3 @@ class Ambiguous(unittest.TestCase):
         for said, text in (("it is 4. 14 remain, 4 hours.", "14"), ("東京都は大きい", "都"), ("a 4, a 5", "a "),
                            ("in 24 hours", *facts(("t1", "4 hours")))):
             self.assertEqual(ambiguous_facts([case_of((said, "x"), required=[text])]), [], text)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -130,7 +130,3 @@ def random_case(rng, counter):
     fewest = counter([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "harbour"}])
     given["budget"]["context_limit"] = 30 + fewest + rng.randrange(90)
     return given
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -98,12 +98,6 @@ class Formulas(unittest.TestCase):
             self.assertEqual((empty.scores("dogs"), made.scores(""), made.scores("harbour"), list(made.scores("dogs"))),
                              ({}, {}, {}, [2]))
 
-    def test_the_weight_of_a_distance_is_not_as_the_description_has_it(self):
-        self.assertEqual(near.WEIGHTS[0], 1.0)
-        self.assertAlmostEqual(near.WEIGHTS[80], 1 / 3)  # 40 stems, in halves
-        self.assertGreaterEqual(near.WEIGHTS[-1], 0.05)
-        self.assertLess(3 ** (-len(near.WEIGHTS) / 80), 0.05)
-
 
 class Terms(unittest.TestCase):
     def test_a_turn_next_to_the_words_of_a_question_is_missed_or_one_far_off_found(self):
@@ -195,7 +189,3 @@ def message_scores(messages, question):
                     total += idf * sum(seeds[other] ** 2 for other in others) / len(others)
         scores[number] = seeds[number] + (total / weights if weights else 0) * brief[number]
     return scores
-
-
-if __name__ == "__main__":
-    unittest.main()

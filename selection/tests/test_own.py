@@ -142,7 +142,3 @@ class OwnSelectors(Files):
         for line in ("wrong_1: failed: KeyError: 'no such thing'", "wrong_17: failed: SystemExit: 0", "\nrecent: "):
             self.assertIn(line, out)
         self.refused("alone cost", main, "--explain", "held-spread", "--budget", "300,3")
-
-
-if __name__ == "__main__":
-    unittest.main()

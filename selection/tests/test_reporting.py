@@ -5,7 +5,6 @@ import unittest
 from base.tests.made import run
 from evaluate import summarize
 from selection.reporting import complaints, failed_cases, remarks, table, tell
-from selection.run import find_selector
 from selection.tests.made import case_of
 
 
@@ -68,10 +67,3 @@ class Remarks(unittest.TestCase):
         self.assertEqual(line, "2 of 4 questions have no word that relevant, notes can read (a-z, 0-9, English cues); "
                                "bm25, near and near-messages read other scripts")
         self.assertEqual(list(remarks(cases, ["recent", "bm25"])), [])
-        for name in ("bm25", "near", "near-messages"):
-            case = case_of(("港は東京にある", "はい"), ("別の話", "はい"), current="港は？", room=40)
-            self.assertIn(0, find_selector(name)(case, lambda messages: 10 * len(messages))["turns"], name)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -101,11 +101,6 @@ class Near(unittest.TestCase):
         turns = ("ships", FAR, "Since May.", "How long have you lived at the harbour?", FAR, "cats")
         self.assertEqual({0, 2, 3, 5} & set(turns_of("near", "harbour", *turns)), {2, 3})
 
-    def test_another_than_the_best_is_taken_where_only_one_fits_or_one_where_none_scores(self):
-        self.assertEqual(turns_of("near", "harbour", "ships", "a harbour", "cats", room=7), [1])
-        for turns in ((), ("cats", "dogs")):
-            self.assertEqual(turns_of("near", "harbour", *turns), [])
-
 
 class RerankAndDense(unittest.TestCase):
     def test_neighbouring_words_count_no_more_than_words_apart(self):
@@ -126,7 +121,3 @@ class RerankAndDense(unittest.TestCase):
         scores = retrievers.dense(given)
         for number, text in enumerate(texts):
             self.assertAlmostEqual(scores.get(number, 0.0), cosine(embed(given["current"]), embed(text)), 12)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -7,7 +7,6 @@ import select
 import signal
 import subprocess
 import sys
-import unittest
 from pathlib import Path
 from threading import Thread
 from unittest import mock
@@ -239,7 +238,3 @@ class Pool(Files):
         with self.two_busy_workers() as (running, _, ended):
             running.kill()
             ended()
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -84,7 +84,3 @@ class LongestEnd(unittest.TestCase):
                 while len(one_by_one) < length and len(one_by_one) < room:
                     one_by_one.insert(0, given[-1 - len(one_by_one)])
                 self.assertEqual(longest_end(given, lambda kept: len(kept) <= room), one_by_one)
-
-
-if __name__ == "__main__":
-    unittest.main()
