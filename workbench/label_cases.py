@@ -155,7 +155,8 @@ def candidate_lines(numbered):
 
 
 def mark_lines(marks):
-    facts = [(field, f"turn {fact['turn']}: {fact['text'][:LONG]}") for field in marks for fact in marks[field]]
+    facts = [(field, (fact if isinstance(fact, str) else f"turn {fact['turn']}: {fact['text']}")[:LONG])
+             for field in marks for fact in marks[field]]
     return columns([(f"  mark {number}", *fact) for number, fact in enumerate(facts, 1)]) or ["  nothing is marked"]
 
 
