@@ -218,6 +218,8 @@ class Pinning(Command):
             with self.subTest(reason):
                 self.assertRaisesRegex(InputError, reason, pin, "a/b", None, self.give(**files))
         self.assertRaisesRegex(InputError, "no such folder", pin, "a/b", None, Path("nowhere"))
+        self.write("odd/tokenizer.json/x", "a folder in the file's place")
+        self.assertRaisesRegex(InputError, "tokenizer.json cannot be read", pin, "a/b", None, self.folder / "odd")
 
     def test_of_several_templates_another_than_the_default_one_is_pinned(self):
         named = [{"name": "rag", "template": "r"}, {"name": "default", "template": "d"}]

@@ -35,10 +35,6 @@ class Places(Packages):
         self.assertEqual(self.fetch(find_links=str(self.folder / "links.html")), TEMPLATE)
         self.unfetched("names no index", no_index="true", index_url=server.url)
 
-    def test_a_source_archive_does_not_give_its_member(self):
-        self.carry(self.SOURCE, archive_of(self.SOURCE, {"before": b"", "pkg/t.jinja": TEMPLATE}))
-        self.assertEqual(self.fetch(index_url=self.index().url + "/simple"), TEMPLATE)
-
 
 class Refusals(Packages):
     def test_an_archive_with_other_bytes_is_taken_or_no_other_place_is_tried(self):

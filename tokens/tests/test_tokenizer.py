@@ -210,6 +210,3 @@ class PinnedModel(Counting):
         self.assertEqual(counter().part([[], chat("Q", "A")[1:]]), [None, None])
         run = [*chat("Fine.", "Fine."), *chat("", "Fine.")[1:]]
         self.assertLess(counter().part([run])[0], counter().part([run[:1]])[0] + 3 * 7)
-
-    def test_the_published_counter_block_is_not_given(self):
-        self.assertEqual(counter().profile(), read_json(ROOT / "evaluation-result.json")["counter"])
