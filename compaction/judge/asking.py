@@ -79,9 +79,9 @@ def make_judge(ask, identity):
 def as_reply(reply):
     """What somebody said as a judge's reply, its verdict None where it is none."""
     reply = reply if isinstance(reply, dict) else {}
-    verdict = reply.get("verdict")
+    verdict, problems = reply.get("verdict"), reply.get("problems", [])
     return {"verdict": verdict if verdict in JUDGED else None, "answer": reply.get("answer"),
-            "problems": reply.get("problems", [])}
+            "problems": problems if isinstance(problems, list) else [problems]}
 
 
 def repeats_form(reply):

@@ -195,8 +195,8 @@ def counting_judge(question):
 
 
 def doubtful_judge(question):
-    """Double of a judge whose verdict is none."""
-    return {"verdict": "maybe"}
+    """Double of a judge whose verdict is none, and whose problems are a text."""
+    return {"verdict": "maybe", "problems": "I do not know"}
 
 
 def broken_judge(question):
