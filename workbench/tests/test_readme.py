@@ -57,6 +57,12 @@ class Pages(unittest.TestCase):
             with self.subTest(page, what="options"):
                 self.assertEqual(set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", text)) - options, set())
 
+    def test_every_module_of_a_room_stands_on_its_page(self):
+        for room in ROOMS:
+            for path in (ROOT / room).glob("*.py"):
+                with self.subTest(path.relative_to(ROOT)):
+                    self.assertTrue(path.stem[:2] == "__" or path.name in PAGES[f"{room}/README.md"])
+
 
 def readme_tests():
     """The commands below tests/, which pages may name too."""
