@@ -12,6 +12,7 @@ floor  every distinct message of a history tokenised once with encode_batch, and
 plain  a rule given a counter that renders and tokenises every candidate request
 """
 
+import json
 import os
 import platform
 import random
@@ -19,6 +20,7 @@ import re
 import resource
 import statistics
 import sys
+import tempfile
 import time
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
@@ -91,6 +93,11 @@ def median_s(function, *arguments):
 def rounded(row):
     """A row whose numbers have four digits that tell: {"s": 0.0123456} -> {"s": 0.01235}."""
     return {name: float(f"{value:.4g}") if isinstance(value, float) else value for name, value in row.items()}
+
+
+def peak_mb():
+    """The most memory that this process has had."""
+    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << 20 if sys.platform == "darwin" else 1 << 10))
 
 
 def raw_tokenizer():
@@ -183,9 +190,8 @@ def selection(turns):
     case = made_case(turns, BUDGET)
     recent_s, relevant_s = (cold(rule, case)[0] for rule in (strategies.recent, strategies.relevant))
     floor = floor_s(case["history"])
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << 20 if sys.platform == "darwin" else 1 << 10)
     return {"turns": turns, "recent_s": recent_s, "floor_s": floor, "relevant_s": relevant_s,
-            "relevant_over_floor": relevant_s / floor, "peak_mb": round(peak)}
+            "relevant_over_floor": relevant_s / floor, "peak_mb": peak_mb()}
 
 
 def fill(turns):
@@ -220,9 +226,38 @@ def answers(characters):
     return {"characters": characters, "grade_ms": 1000 * short_s, "eight_times_as_long_over": long_s / short_s}
 
 
+def event_log(events):
+    """Events of an agent's log: conversations of 15 turns of ten events, calls that repeat, writes, a compaction."""
+    rng = random.Random(1)
+    for number in range(events):
+        turn, step = number % 150 // 10 + 1, number % 10
+        event = {"conversation_id": f"c{number // 150}", "turn": turn, "reply": number % 150}
+        if step in (0, 9):
+            kind = "user" if step == 0 else "compaction" if turn == 8 else "assistant"
+            yield {**event, "kind": kind, "content": utterance(rng)}
+        elif step % 2:
+            yield {**event, "kind": "tool_call", "call_id": str(number), "name": rng.choice(("read", "edit")),
+                   "arguments": {"path": f"src/part_{rng.randrange(40)}.py"}}
+        else:
+            yield {**event, "kind": "tool_result", "call_id": str(number - 1), "content": f"{rng.randrange(3)} lines"}
+
+
+def signals(events):
+    """compaction.signals over a generated log."""
+    from compaction.sessions.log import read_log
+    from compaction.signals.__main__ import find_signals
+
+    with tempfile.TemporaryDirectory() as place:
+        path = Path(place) / "log.jsonl"
+        path.write_text("".join(json.dumps(event) + "\n" for event in event_log(events)), encoding="utf-8")
+        seconds, report = timed(lambda: find_signals(read_log(path), path))
+    return {"events": events, "hits": report["repeats"]["hits"], "signals_s": seconds, "peak_mb": peak_mb()}
+
+
 PARTS = {"counting": [(counting, 2000)],
          "selection": [(selection, turns) for turns in (50, 200, 600, 2000, 5000, 10_000)],
-         "fill": [(fill, 10_000)], "choose": [(choose, 2000)], "answers": [(answers, 1000)]}
+         "fill": [(fill, 10_000)], "choose": [(choose, 2000)], "answers": [(answers, 1000)],
+         "signals": [(signals, 100_000)]}
 
 
 def alone(function, *arguments):
@@ -243,7 +278,7 @@ def main(argv=None):
     if not set(parts) <= set(PARTS):
         raise InputError(f"--parts {','.join(parts)}: name some of {', '.join(PARTS)}")
     problems = verify(folder(), read_manifest(MANIFEST))
-    if problems and parts != ["answers"]:
+    if problems and not {"answers", "signals"}.issuperset(parts):
         raise InputError(f"{problems[0]}; run: python prepare.py")
     result = {"machine": {"python": platform.python_version(), "system": platform.system(), "cores": os.cpu_count()}}
     for part in parts:

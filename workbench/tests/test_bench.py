@@ -22,7 +22,7 @@ class Options(Files):
             for parts in ("nope", ",", "fill,nope"):
                 self.refused("name some of counting", bench.main, "--parts", parts)
             with mock.patch.dict("os.environ", {"LAB_TOKENIZER": str(self.folder)}):
-                for part in bench.PARTS.keys() - {"answers"}:
+                for part in bench.PARTS.keys() - {"answers", "signals"}:
                     self.refused("run: python prepare.py", bench.main, "--parts", part)
 
 
@@ -38,6 +38,11 @@ class Rows(unittest.TestCase):
     def test_a_figure_keeps_other_than_four_digits_or_answers_are_not_graded(self):
         self.assertEqual(bench.rounded({"s": 0.0123456, "n": 123456}), {"s": 0.01235, "n": 123456})
         self.assertGreater(bench.answers(200)["eight_times_as_long_over"], 0)
+
+    def test_the_generated_log_is_refused_or_holds_no_call_made_again(self):
+        row = bench.signals(300)
+        self.assertEqual(row["events"], 300)
+        self.assertGreater(row["hits"], 0)
 
     @needs_tokenizer
     def test_a_part_fails_without_the_other_libraries_or_the_plain_way_counts_or_chooses_otherwise(self):
