@@ -96,14 +96,14 @@ def report(recording, keys, version=1):
                        for strategy, cases in graded.items()}}
 
 
-def table(summary):
+def grade_table(summary):
     """The summary as lines of text for a person, each kind of incompleteness on a line of its own."""
     kinds = [f"incomplete, not graded: {strategy} {kind} {number}" for strategy, counts in summary.items()
              for kind, number in counts.get("incomplete_kinds", {}).items()]
     return "\n".join([*figures(COUNTS, summary), *kinds])
 
 
-def tell(result, *lines):
+def print_result(result, *lines):
     """The result on standard output, lines for a person on standard error."""
     sys.stdout.write(dump(result))
     for line in lines:
@@ -114,7 +114,7 @@ def run_grade(args):
     """Print the report of the grades, and its table on standard error."""
     recording, keys = read_both(args.recording, args.keys)
     graded = report(recording, keys, args.grader)
-    tell(graded, table(graded["summary"]), f"answers as recorded: {same_as_recorded(recording)}")
+    print_result(graded, grade_table(graded["summary"]), f"answers as recorded: {same_as_recorded(recording)}")
 
 
 def read_both(recording_path, keys_path):
@@ -141,7 +141,7 @@ def run_record(args):
     plan, sources = lab_requests(args.cases, args.tokenizer)
     chosen = record.only(plan, args.only) if args.only else plan
     if args.dry_run:
-        return tell(record.requests_of(record.tasks_for(chosen, pinned["seeds"], body_of)))
+        return print_result(record.requests_of(record.tasks_for(chosen, pinned["seeds"], body_of)))
     check_replaceable(args.out, is_recording)  # told now, and not when all answers are there
     model = kind(pinned, args.host)
     record.tell_server(model)
@@ -151,7 +151,7 @@ def run_record(args):
         try:
             asked = record.ask_all(wanted, model, journal, args.jobs)
         finally:
-            counts = record.tell(tasks, journal)
+            counts = record.tell_outcomes(tasks, journal)
         counts["asked_now"] = asked
         if args.only:
             counts["missing"] = record.missing(tasks, journal)
@@ -159,7 +159,7 @@ def run_record(args):
             recording = record.finished(tasks, model, journal, sources)
             replace_file(args.out, dump(recording).encode("utf-8"), is_recording)
             counts = {"recording": str(args.out), **counts}
-    tell(counts)
+    print_result(counts)
 
 
 def lab_requests(cases_path, manifest_path):
@@ -188,7 +188,7 @@ def run_attribution(args):
     recording, keys = read_both(args.recording, args.keys)
     _, report = read_result(args.report, "evaluation")
     result = attribution.attribute(recording, report, load_cases(args.cases), keys, GRADERS[args.grader], args.grader)
-    tell(result, *attribution.attribution_lines(result))
+    print_result(result, *attribution.attribution_lines(result))
 
 
 def run_compare(args):
@@ -201,7 +201,8 @@ def run_compare(args):
     (first, keys), (second, _) = (read_both(path, args.keys) for path in (args.a, args.b))
     graded = [verdicts(recording, keys, args.grader) for recording in (first, second)]
     result = answer_compare.compare([first, second], graded)
-    tell({**({} if args.grader == 1 else {"grader": args.grader}), **result}, *answer_compare.comparison_lines(result))
+    lines = answer_compare.comparison_lines(result)
+    print_result({**({} if args.grader == 1 else {"grader": args.grader}), **result}, *lines)
 
 
 FILE = dict(type=Path, metavar="FILE")

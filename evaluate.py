@@ -19,7 +19,7 @@ from pathlib import Path
 import strategies
 from selection.cases import CaseError, ambiguous_facts, load_cases, read_set
 from selection.facts import turn_fact_sent
-from selection.reporting import complaints, explain, failed_cases, remarks, table, tell
+from selection.reporting import complaints, explain, failed_cases, remarks, summary_lines, tell
 
 from base.command import dump, file_hash, make_parser, run_command, whole_numbers
 
@@ -61,9 +61,9 @@ def summarize(rows):
         of_split = [row for row in rows if row["split"] == split]
         graded = [row for row in of_split if "error" not in row]
         if graded:
-            found, total = (sum(row[field] for row in graded) for field in ("required_found", "required_total"))
-            summary[split] = {"cases": len(graded), "facts_found": found, "facts_total": total,
-                              "fact_recall": round(found / total, 3),
+            facts, total = (sum(row[field] for row in graded) for field in ("required_found", "required_total"))
+            summary[split] = {"cases": len(graded), "facts_found": facts, "facts_total": total,
+                              "fact_recall": round(facts / total, 3),
                               "complete_cases": sum(not row["missing"] for row in graded),
                               "cases_with_stale_facts": sum(bool(row["stale_included"]) for row in graded),
                               "over_budget": sum(not row["within_budget"] for row in graded),
@@ -137,7 +137,7 @@ def main(argv=None):
     if not for_a_person:
         sys.stdout.write(dump(report))
     failures = list(complaints(report))
-    tell(table(report), limit=None)
+    tell(summary_lines(report), limit=None)
     tell(failures)
     tell(failed_cases(report) if for_a_person else ())
     return int(bool(failures))

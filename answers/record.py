@@ -22,7 +22,7 @@ from answers.builds import CHECKED_VERSIONS
 from answers.exchange import ServerError, patient
 from answers.recording import entry_misfit, incomplete_kind, json_hash
 from answers.server import sampler_options
-from base.command import InputError, progress, told
+from base.command import InputError, complain, progress
 from base.lines import LineFile, read_lines
 from base.shapes import misfit
 from base.shown import one_line
@@ -150,7 +150,7 @@ def ask_all(tasks, model, journal, jobs=1):
                 print("stopping when the answers under way are there; once more to leave them", file=sys.stderr)
             pool.shutdown(cancel_futures=True)
         except KeyboardInterrupt:
-            os._exit(told("stopped", 130))  # the interpreter would wait for the pool's threads
+            os._exit(complain("stopped", 130))  # the interpreter would wait for the pool's threads
         raise
     finally:
         pool.shutdown(cancel_futures=True)  # what is under way is waited for and kept
@@ -192,7 +192,7 @@ def finished(tasks, model, journal, sources):
     return {"model": model.block, "answers": answers, "recorded": recorded}
 
 
-def tell(tasks, journal):
+def tell_outcomes(tasks, journal):
     """What a run did, for a person and for a script: printed on standard error, returned as counts."""
     keys = {task["key"] for task in tasks}
     kinds = [incomplete_kind(journal.answers[key]) for key in keys & journal.answers.keys()]

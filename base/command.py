@@ -249,12 +249,12 @@ def status_of(main, argv=None):
         sys.stdout.flush()
         return status or 0
     except (InputError, NotComparable) as error:
-        return told(error, 3 if isinstance(error, NotComparable) else 2)
+        return complain(error, 3 if isinstance(error, NotComparable) else 2)
     except KeyboardInterrupt:
-        return told("stopped", 130)
+        return complain("stopped", 130)
     except ModuleNotFoundError as error:
         remedy = "run it with the one of the virtual environment, or: python -m pip install -r requirements.txt"
-        return told(f"this Python ({sys.executable}) has no module {error.name}; {remedy}", 2)
+        return complain(f"this Python ({sys.executable}) has no module {error.name}; {remedy}", 2)
     except SystemExit as exit_:
         return exit_.code if isinstance(exit_.code, int) or exit_.code is None else 2
     except BaseException:  # also what libraries in other languages raise, which is no Exception
@@ -268,7 +268,7 @@ def command_name():
     return spec.parent if name == "__main__.py" and spec else name
 
 
-def told(problem, status):
+def complain(problem, status):
     """`status`, the problem told as one line, whatever names and texts it quotes."""
     print(f"{command_name()}: {one_line(problem)}", file=sys.stderr)
     return status

@@ -31,7 +31,7 @@ def tell(lines, limit=SHOWN):
     sys.stderr.writelines(line + "\n" for line in lines)
 
 
-def table(report):
+def summary_lines(report):
     """The summary as lines, by budget; the splits are told apart where there are two."""
     for budget, level in levels(report).items():
         if budget is not None:

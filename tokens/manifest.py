@@ -105,7 +105,7 @@ def read_verified(manifest_path, manifest):
     return files
 
 
-def tell(line):
+def say(line):
     print(f"prepare.py: {line}", file=sys.stderr, flush=True)
 
 
@@ -124,7 +124,7 @@ def one_at_a_time(target):
         raise InputError(f"{target}: cannot be written: {error.strerror}; {ELSEWHERE}") from None
     with file:
         if not lock(file.fileno()):
-            tell(f"waiting for another prepare.py that works in {target}")
+            say(f"waiting for another prepare.py that works in {target}")
             lock(file.fileno(), wait=True)
         for path in leftovers(target):
             path.unlink(missing_ok=True)
@@ -140,7 +140,7 @@ def put(path, data):
     try:
         if path.exists():
             kept = path.rename(next(name for name in names if not os.path.lexists(name)))
-            tell(f"{path.name} was not the pinned file; it is {kept.name} now")
+            say(f"{path.name} was not the pinned file; it is {kept.name} now")
         if data is not None:
             replace_file(path, data)
     except (OSError, InputError) as error:

@@ -164,7 +164,7 @@ def change_text(change, stale):
     return f"{kind}: {case}: {change.get('fact', 'the whole request')}" + ", without its replacement" * alone
 
 
-def told(result):
+def gate_lines(result):
     """The result as lines of text for a person."""
     rows = [["strategy", "unit", "found", "of", "gained", "lost", "exact McNemar p"]]
     for row in result["results"]:
@@ -220,7 +220,7 @@ def main(argv=None):
     result = compare(*reports, args.pair, read_allowed(args.allow))
     tell_ci("workbench.compare", list(checks(result, reports[1])), args.junit)
     sys.stdout.write(dump(result))
-    for line in told(result):
+    for line in gate_lines(result):
         print(one_line(line, 500), file=sys.stderr)
     return {"safe": 0, "blocked": 1, "undecided": 3}[result["decision"]]
 

@@ -72,7 +72,7 @@ def check_some(made, losses, path):
         raise InputError(f"{path}: nothing in it could be imported{detail}")
 
 
-def told(cases, losses, masked):
+def loss_lines(cases, losses, masked):
     """What came in and what did not, as lines."""
     yield f"{len(cases)} cases with {sum(len(case['required']) for case in cases)} facts to find"
     yield from (f"  {number} {kind}" for kind, number in Counter(case["kind"] for case in cases).items())
@@ -112,7 +112,7 @@ def main(argv=None):
     if args.format != "chat":  # a chat log has no facts yet; workbench.label_cases checks the set that it writes
         check_set(made, args.file)
     sys.stdout.write(dump(made))
-    tell([*told(made["cases"], losses, masks.counts()), *unchecked], limit=None)
+    tell([*loss_lines(made["cases"], losses, masks.counts()), *unchecked], limit=None)
     return 0
 
 

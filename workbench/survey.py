@@ -169,7 +169,7 @@ def figures_of(level):
             for rule, figures in level["rules"].items()]
 
 
-def table(report):
+def survey_lines(report):
     """The table for a person, shares in percent."""
     rows = [["budget", "rule", "requests", "failed", "turns sent", "mean tokens", "cached"]]
     for budget, level in report["budgets"].items():
@@ -206,7 +206,7 @@ def main(argv=None):
           *(f"{budget:,} tokens: {level['fit_whole']} fit whole, {level['never_fit']} never fit"
             for budget, level in levels.items()),
           *(f"{what}: {number}; workbench.import_cases lists them" for what, number in report["left_out"].items()),
-          *table(report)], limit=None)
+          *survey_lines(report)], limit=None)
     return 0
 
 

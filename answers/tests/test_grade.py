@@ -54,7 +54,7 @@ class Incomplete(unittest.TestCase):
         counts = report["summary"]["recent"]
         self.assertEqual((counts["pass"], counts["incomplete"], counts["cases_passed_every_trial"]), (1, 2, 0))
         self.assertEqual(counts["incomplete_kinds"], {"cut_by_length": 1, "empty_text": 1})
-        self.assertIn("recent cut_by_length 1", answer_check.table(report["summary"]))
+        self.assertIn("recent cut_by_length 1", answer_check.grade_table(report["summary"]))
 
 
 class Speed(unittest.TestCase):

@@ -236,8 +236,8 @@ compaction.fixtures {fixture.json}
 compaction.fixtures.annotate propose {events.jsonl}
 compaction.fixtures.rank {events.jsonl}
 compaction.fixtures.from_sessions {events.jsonl} {items.json} --output {made}
-compaction.replay --compactor notes --agent compaction.tests.doubles:shipped_forgetful_agent SMALL --fixtures {fixture.json}
-compaction.judge --judge compaction.tests.doubles:overlap_judge --labels {labels.json} --repeats 1
+compaction.replay --compactor notes --agent DOUBLES:shipped_forgetful_agent SMALL --fixtures {fixture.json}
+compaction.judge --judge DOUBLES:overlap_judge --labels {labels.json} --repeats 1
 compaction.sessions {claude.jsonl} --output {log.jsonl}
 compaction.sessions {codex.jsonl} --output {log.jsonl}
 compaction.sessions {gemini.json} --output {log.jsonl}
@@ -245,7 +245,7 @@ compaction.sessions {chat.jsonl} --output {log.jsonl}
 compaction.signals {events.jsonl}
 tokenizer {messages.json}
 prepare --model my/model --manifest {pinned.json} --from {pin}
-""".replace("SMALL", SMALL).strip().splitlines()
+""".replace("SMALL", SMALL).replace("DOUBLES", "compaction.tests.doubles").strip().splitlines()
 NO_FILES = {
     "answer_model": "asks a server; its readers are fuzzed by the answers' own tests",
     "workbench.bench": "generates what it measures",

@@ -108,7 +108,7 @@ class HostileText(unittest.TestCase):
                     short, long = (work(begin + shape * times + end) for times in (50, 100))
                     self.assertLess(long, 2.2 * short + 500)
 
-    def test_regular_expressions_come_to_an_end(self):  # their steps are not counted; a quadratic one would take minutes
+    def test_regular_expressions_come_to_an_end(self):  # steps are not counted; a quadratic one would take minutes
         for shape in self.SHAPES:
             text = shape * (40_000 // len(shape))
             self.assertIn(replies.parse_reply("{" + text)[0], (None, {}))
@@ -130,7 +130,8 @@ class AskForObject(unittest.TestCase):
             (["no", "{'a': 'it's'}", '{"a": 1}'], lambda _: [], {"a": 1}, [[unusable], [unusable], []]),
             (['{"a": 1}'] * 3, lambda _: ["too small"], None, [["too small"]] * 3)):
             asked, given = [], iter(written_replies)
-            result, history = replies.ask_for_object(lambda prompt: asked.append(prompt) or next(given), "Ask.", validate)
+            result, history = replies.ask_for_object(
+                lambda prompt: asked.append(prompt) or next(given), "Ask.", validate)
             self.assertEqual((result, [entry["attempt"] for entry in history]), (obj, [*range(1, len(problems) + 1)]))
             for entry, expected in zip(history, problems, strict=True):
                 self.assertEqual(len(entry["problems"]), len(expected))

@@ -4,7 +4,7 @@ import unittest
 
 from base.tests.made import run
 from evaluate import summarize
-from selection.reporting import complaints, failed_cases, remarks, table, tell
+from selection.reporting import complaints, failed_cases, remarks, summary_lines, tell
 from selection.tests.made import case_of
 
 
@@ -22,13 +22,13 @@ def report_of(rows, budgets=None):
 class Shown(unittest.TestCase):
     def test_a_stale_fact_without_its_replacement_is_not_told_from_one_with_it(self):
         rows = [row("a", missing=["x"], stale=["y"]), row("b", stale=["y"]), row("c", missing=["x"])]
-        self.assertEqual(list(table(report_of({"recent": rows}))),
+        self.assertEqual(list(summary_lines(report_of({"recent": rows}))),
                          ["strategy  facts  recall  complete  stale  stale alone  over  mean tokens",
                           "recent    4/6    0.667   1/3       2      1            0     7.0"])
 
     def test_a_sweep_is_shown_without_its_budgets_or_one_split_as_two(self):
         rows = {"recent": [row("a"), {"case": "b", "split": "held_out", "kind": "k", "error": "KeyError: 1"}]}
-        lines = list(table(report_of(rows, [64, 128])))
+        lines = list(summary_lines(report_of(rows, [64, 128])))
         self.assertEqual([line.split()[:2] for line in lines],
                          2 * [["input", "budget"], ["strategy", "split"], ["recent", "dev"], ["recent", "held_out"]])
         self.assertEqual((lines[0], lines[4]), ("input budget 64", "input budget 128"))

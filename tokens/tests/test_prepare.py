@@ -91,7 +91,7 @@ class Disk(Folder):
             told.append(line)
             waiting.set()
 
-        with mock.patch("tokens.manifest.tell", tell), mock.patch("prepare.tell", tell):
+        with mock.patch("tokens.manifest.say", tell), mock.patch("prepare.say", tell):
             with open(self.target / ".lock", "ab") as file:
                 lock(file.fileno())
                 second = threading.Thread(target=prepare.prepare, args=(self.manifest, self.target, {}))

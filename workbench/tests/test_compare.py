@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 from base.command import InputError, NotComparable
 from base.stats import mcnemar
 from base.tests.made import Files, run
-from workbench.compare import LEAST, compare, main, paired, told
+from workbench.compare import LEAST, compare, gate_lines, main, paired
 from workbench.report.tests.made import sweep
 from workbench.tests.made import named_cases, part, report, row
 
@@ -32,7 +32,7 @@ class Gate(unittest.TestCase):
                     continue
                 result = compare(before, after)
                 self.assertEqual(part(case["made"], result), case["made"])
-                text = "\n".join(told(result))
+                text = "\n".join(gate_lines(result))
                 self.assertEqual([line for line in case.get("told", ()) if line not in text], [], text)
                 self.assertEqual((before, after), kept)
 

@@ -31,7 +31,8 @@ REPLAY = {
 REPLAY["summary"] = summarize_replay(REPLAY["rows"])
 TALK = {"conversation_id": NASTY, "strength": 5, "restatements": [{"turn": 8, "said": "As I said"}],
         "hits": [{"turn": 7, "kind": "idle", "name": "Read", "arguments": NASTY}]}
-SIGNALS = {"log": {"compactions": 2}, "user_messages": {"restates": 1}, "sample": {"conversations": [TALK]}, "repeats": {
+SIGNALS = {"log": {"compactions": 2}, "user_messages": {"restates": 1}, "sample": {"conversations": [TALK]},
+           "repeats": {
     "window_user_turns": 5, "hits": 1, "kinds": {"idle": 1}, "sign_test_p": 1.0,
     "after": {"repeats": 1, "calls": 4, "share": 0.25}, "control": {"repeats": 0, "calls": 9, "share": 0.0},
     "sessions": {"up": 1, "down": 0, "equal": 0}}}

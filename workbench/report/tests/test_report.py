@@ -13,8 +13,8 @@ from tokens.manifest import MANIFEST
 from workbench.compare import compare
 from workbench.report.__main__ import main
 from workbench.report.chart import chart
-from workbench.report.tests.made import (ALL, FORMS, NASTY, REPLAY, RESULTS, ROOT, SIGNALS, SURVEY, UNGRADED, Pages, Tags,
-                                         evaluation, sweep)
+from workbench.report.tests.made import (ALL, FORMS, NASTY, REPLAY, RESULTS, ROOT, SIGNALS, SURVEY, UNGRADED, Pages,
+                                         Tags, evaluation, sweep)
 from workbench.report.view import chosen_cases, evaluation_section
 from workbench.tests.made import report, row
 
@@ -92,8 +92,9 @@ class Page(Pages):
 
     def test_what_is_no_result_and_options_that_name_nothing_are_refused(self):
         whole = self.write("whole.json", evaluation(row("one")))
-        for name, content, problem in (("empty", {}, "no result"), ("list", [], "no result"), ("text", "nothing", "JSON"),
-                                       ("half", {"grader": 1, "cases": {}}, "not as evaluate.py writes it")):
+        for name, content, problem in (
+            ("empty", {}, "no result"), ("list", [], "no result"), ("text", "nothing", "JSON"),
+            ("half", {"grader": 1, "cases": {}}, "not as evaluate.py writes it")):
             self.refused(problem, main, self.write(f"{name}.json", content if content != "nothing" else b"nothing"))
         self.refused("no such case", main, whole, "--only", "gone")
         self.refused("from 1 on", main, whole, "--show", 0)
