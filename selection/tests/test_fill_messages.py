@@ -2,6 +2,7 @@
 
 import random
 import unittest
+from unittest import mock
 
 from base.tests.made import needs_tokenizer
 from selection.retrievers import fill_messages, joined, text_and_date, units
@@ -83,6 +84,7 @@ class Costs(unittest.TestCase):
         self.compare_random(Adding(), 200)
 
     @needs_tokenizer
+    @mock.patch("tokenizer.MANY", -1)  # no line about whole counts among the tests' dots
     def test_the_model_itself_chooses_otherwise(self):
         from tokenizer import counter
 
