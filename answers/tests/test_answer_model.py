@@ -44,6 +44,11 @@ class Requests(unittest.TestCase):
             self.assertEqual(body["tools"], [tool])
             self.assertNotIn("tools", kind.request(MODEL, MESSAGES, [], **SIZES))
 
+    def test_what_a_block_leaves_out_is_left_to_the_server_or_changes_a_probability(self):
+        self.assertEqual(AnswerModel.request({**MODEL, "options": {}}, MESSAGES, **SIZES)["options"], {
+            **SIZES, "temperature": 1.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0, "repeat_penalty": 1.0,
+            "presence_penalty": 0.0, "frequency_penalty": 0.0})
+
     def test_what_a_server_would_ignore_or_take_for_something_else_is_refused(self):
         for case in INPUTS["options"]:
             for kind in (AnswerModel, OpenAIModel):
