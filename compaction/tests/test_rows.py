@@ -43,7 +43,7 @@ class Gates(Files):
                           ("contradictions", 0), ("prompt_tokens", "budget")])
 
     def test_a_gate_of_a_file_is_not_used_or_one_that_is_none_is(self):
-        given = {"constraint": 0.5, "contradictions": None, "prompt_tokens": 700}
+        given = {"constraint": 1, "commitment": 0, "contradictions": 0, "reference": None, "prompt_tokens": 700}
         self.assertEqual(read_gates(self.write("gates.json", given)), GATES | given)
         for wrong in ({"constraints": 0.5}, {"constraint": 95}, {"constraint": True}, {"contradictions": 0.5},
                       {"contradictions": -1}, {"prompt_tokens": "all"}, {"prompt_tokens": False}, [0.5]):

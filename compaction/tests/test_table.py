@@ -35,6 +35,7 @@ class Table(unittest.TestCase):
             ((COPIED, COPIED), "incumbent: 4 items lost: 3 at compaction 1, 1 at compaction 2",
              "uncued-correction  0 of 3  1             0 of 3     1"),
             ((COPIED | {"rows": sizes},), "tokens: median, p95  not known"),
+            ((COPIED | {"rows": [row | {"gate": None, "state": "no gate"} for row in COPIED["rows"]]},), "none  no gate"),
             ((made_result(extractive=True, said=dict.fromkeys((1, 2, 3), "x")), COPIED),
              "  small-1 (constraint) at compaction 1: verbatim -> absent", "      incumbent: Do not push to main",
              "      candidate: (nothing like it)"),
