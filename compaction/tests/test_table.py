@@ -25,6 +25,7 @@ class Table(unittest.TestCase):
     def test_a_line_is_missing(self):
         unplaced = COPIED | {"left_out": {"unplaced": 2, "unannotated": 3}, "uncovered": ["b", "c"]}
         sizes = [row | {"value": None} if "median" in row else row for row in COPIED["rows"]]
+        open_ = [row | {"gate": None, "state": "no gate"} for row in COPIED["rows"]]
         for results, *told in (
             ((UNDECIDED,), "  small-2 at compaction 1, 2, 3: Is item 2 so?",
              "missing verdicts: 10 to be judged, 0 in contexts that cannot be read"),
@@ -35,7 +36,7 @@ class Table(unittest.TestCase):
             ((COPIED, COPIED), "incumbent: 4 items lost: 3 at compaction 1, 1 at compaction 2",
              "uncued-correction  0 of 3  1             0 of 3     1"),
             ((COPIED | {"rows": sizes},), "tokens: median, p95  not known"),
-            ((COPIED | {"rows": [row | {"gate": None, "state": "no gate"} for row in COPIED["rows"]]},), "none  no gate"),
+            ((COPIED | {"rows": open_},), "none  no gate"),
             ((made_result(extractive=True, said=dict.fromkeys((1, 2, 3), "x")), COPIED),
              "  small-1 (constraint) at compaction 1: verbatim -> absent", "      incumbent: Do not push to main",
              "      candidate: (nothing like it)"),
