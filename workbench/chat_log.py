@@ -30,7 +30,7 @@ def read_log(path):
     try:
         value = parse_json(as_text(data, path), path)
         value = value if isinstance(value, list) else [value]
-        return [[f"value {number}", one] for number, one in enumerate(value, 1)], []
+        return [[f"value {number}", item] for number, item in enumerate(value, 1)], []
     except InputError as error:
         problem = error
     for number, line in enumerate(data.split(b"\n"), 1):
