@@ -160,7 +160,8 @@ def buffered(messages, budget):
     from llama_index.core.utils import get_tokenizer
 
     head, *rest = messages
-    buffer = ChatMemoryBuffer.from_defaults(chat_history=[ChatMessage(**message) for message in rest], token_limit=budget)
+    history = [ChatMessage(**message) for message in rest]
+    buffer = ChatMemoryBuffer.from_defaults(chat_history=history, token_limit=budget)
     kept = buffer.get(initial_token_count=len(get_tokenizer()(head["content"])))
     return [head, *({"role": message.role.value, "content": message.content} for message in kept)]
 
