@@ -71,7 +71,8 @@ class MadeAgain(unittest.TestCase):
 
     def test_a_result_is_unchanged_whatever_the_moment_says(self):
         for first, other, equal in (
-            ("Chunk ID: a1\nWall time: 0.1 seconds\nOutput:\nx", "Chunk ID: b2\nWall time: 9 seconds\nOutput:\nx", True),
+            ("Chunk ID: a1\nWall time: 0.1 seconds\nOutput:\nx",
+             "Chunk ID: b2\nWall time: 9 seconds\nOutput:\nx", True),
             ("ok  \tpkg\t0.31s", "ok  \tpkg\t4.02s", True), ("Output:\nx", "Output:\ny", False)):
             self.assertEqual(result_digest(first) == result_digest(other), equal, first)
 
