@@ -217,6 +217,13 @@ class OpenAIModel(Server):
                 "chat_template_kwargs": {"enable_thinking": False}}
         return {**body, "tools": list(tools)} if tools else body
 
+    def running(self):
+        """As `Server.running`: a llama.cpp may shift a context that gets full while it answers, and no count tells."""
+        settings = look(f"{self.url}/props").get("default_generation_settings")
+        context = settings.get("n_ctx") if isinstance(settings, dict) else None
+        told = (context, self.identity["meta"].get("max_model_len"))
+        return next((size for size in told if type(size) is int and size > 0), None), []
+
 
 def served_name(model):
     """The name under which a server knows the model of a block."""

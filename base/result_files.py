@@ -4,11 +4,14 @@ evaluation   evaluate.py's report: summary and cases by strategy; a sweep has th
 row          one strategy's grade of one case; a row without `required_found` holds no grade, its selector failed
 """
 
+import json
 from collections import Counter
+from functools import partial
 
 from base.command import InputError, read_json
 from base.shapes import COMPACTION, COMPARISON, REPLAY, SIGNALS, SINGLE, SURVEY, SWEEP, misfit
 
+canonical = partial(json.dumps, sort_keys=True)  # to compare what is computed again: in Python False is 0
 MERGED = "it was edited or merged; run evaluate.py again"
 KINDS = {  # kind: (the command that writes it, the field that no other kind has, its shape; a sweep has another one)
     "evaluation": ("evaluate.py", "grader", SINGLE),
@@ -73,5 +76,5 @@ def check_evaluation(report, path, summarize):
                 raise InputError(f"{place}: {name}: case {problem}; {MERGED}")
             wrong = budget and any(graded(row) and row["within_budget"] != (row["input_tokens"] <= int(budget))
                                    for row in rows)
-            if wrong or level["summary"][name] != summarize(rows):
+            if wrong or canonical(level["summary"][name]) != canonical(summarize(rows)):
                 raise InputError(f"{place}: {name}: the summary is not that of its rows; {MERGED}")

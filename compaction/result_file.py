@@ -1,12 +1,12 @@
 """Keep a report of check.py as a file, and believe none: what follows from its items is computed again."""
 
-import json
 import re
 from functools import partial
 from pathlib import Path
 
 from base.command import InputError, NotComparable, check_replaceable, dump, read_json, replace_file
 from base.own_code import source_hash
+from base.result_files import canonical
 from base.shapes import COMPACTION, misfit
 from base.stats import resolution
 from compaction.comparison import compare
@@ -19,7 +19,6 @@ CODE = ["base/stats.py", "strategies.py", *(f"compaction/{name}.py" for name in 
     "comparison", "compactors", "contexts", "fixtures/classify", "fixtures/form", "fixtures/items", "fixtures/literals",
     "rows"))]  # what decides a figure  # fmt: skip
 SIDES = ("candidate", "incumbent")
-canonical = partial(json.dumps, sort_keys=True)  # to compare: in Python False is 0
 NEEDS_KEY = {"supported": True, "unjudged": True, "verbatim": False, "opaque": False}  # the others may have one
 
 
@@ -47,7 +46,7 @@ def problems(report):
     if "comparison" in report and canonical(report["comparison"]) != canonical(compare(*map(report.get, SIDES))):
         yield "the comparison does not follow from its sides"
     success = report["task_success"]
-    if success and success != resolution(success["rate"], success["n"], success.get("drop")):
+    if success is not None and success != resolution(success["rate"], success["n"], success.get("drop")):
         yield "task_success does not follow from its rate"
 
 

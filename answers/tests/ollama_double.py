@@ -188,15 +188,16 @@ class OllamaDouble(Double):
 
 
 class OpenAIDouble(Double):
-    """As llama.cpp's server: `change` alters what it answers, `cut` is where that breaks off."""
+    """As llama.cpp's server: `change` alters its answers, `cut` is where that breaks off; `slot` tells its context."""
 
-    def __init__(self, models=("gemma4:e2b",), change={}, cut=None):
+    def __init__(self, models=("gemma4:e2b",), change={}, cut=None, slot=None):
         super().__init__()
-        self.models, self.change, self.cut = models, change, cut
+        self.models, self.change, self.cut, self.slot = models, change, cut, slot
 
     def get(self, http):
         models = [{"id": name, "created": len(self.chats), "meta": {"n_params": 5}} for name in self.models]
-        said = {"/v1/models": {"data": models}, "/props": {"build_info": "b10488-aa"}}
+        props = {"build_info": "b10488-aa", "default_generation_settings": self.slot}
+        said = {"/v1/models": {"data": models}, "/props": props}
         http.say(200 if http.path in said else 404, said.get(http.path, {"error": {"message": "File Not Found"}}))
 
     def post(self, http, body, _):

@@ -126,6 +126,17 @@ class OpenAI(Recording):
                 OpenAIModel(MODEL, host)
         self.assertEqual(ollama.chats, [])
 
+    def test_a_context_too_small_for_prompt_and_answer_ends_the_run_and_one_that_nobody_tells_is_not_known(self):
+        for slot, context in (({"n_ctx": 512}, 512), ({"n_ctx": 0}, None), ({"n_ctx": "much"}, None), ([], None)):
+            double, model = self.server(slot=slot)
+            self.assertEqual(model.running(), (context, []))
+        model.identity["meta"]["max_model_len"] = 2048  # vLLM's
+        self.assertEqual(model.running(), (2048, []))
+        double.slot = {"n_ctx": 96}
+        status, _, err = self.command(double.host, "--api", "openai")
+        self.assertEqual((status, len(double.chats)), (2, 1))
+        self.assertIn("loaded with 96 tokens of context", err)
+
     def test_replies_that_are_no_answers_have_names(self):
         for kind, said in {"error_body": {"change": {"error": "no"}}, "stopped_stream": {"cut": 40}}.items():
             with self.subTest(kind), self.assertRaisesRegex(BrokenReply, kind):

@@ -25,12 +25,15 @@ class Evaluation(unittest.TestCase):
         both, recent = [row("a"), row("b")], level(recent=[row("a"), row("b", 0)])
         single = level(recent=[row("a"), row("b", 0)], notes=both)
         sweep = {"budgets": {"64": recent, "128": level(recent=both)}}
+        odd = level(recent=[row("a", 0)])
+        odd["summary"]["recent"]["dev"]["facts_found"] = False  # equal to 0 in Python
         for report, problem in (
                 (single, ""), (sweep, ""),
                 ({**single, "cases": {"recent": both, "notes": both}},
                  "r.json: recent: the summary is not that of its rows"),
                 ({**single, "summary": {**single["summary"], "notes": {"dev": {"cases": 2, "facts_found": 1}}}},
                  "notes: the summary is not"),
+                (odd, "r.json: recent: the summary is not"),
                 (level(recent=[row("a"), row("a")]), "recent: case 'a' stands twice"),
                 (level(recent=[row("a"), row("a", split="held_out")]), "recent: case 'a' stands twice"),
                 (level(recent=both, notes=[row("a")]), "notes: case 'b' is not in all"),

@@ -5,6 +5,7 @@ compaction, and opens to the line of the context that decided it. Unjudged and o
 """
 
 from base.command import InputError
+from base.result_files import canonical
 from base.shown import one_line
 from compaction import table as told
 from compaction.fixtures.items import RETAINED
@@ -98,7 +99,7 @@ def made_of(result, prefix=""):
 def replay_section(name, report, args):
     """The section of a replay: the pairs of runs, and what to read."""
     summary = report["summary"]
-    if summary != summarize(report["rows"]):
+    if canonical(summary) != canonical(summarize(report["rows"])):
         raise InputError(f"{name}: the summary does not follow from its rows; it was edited or merged: run "
                          "compaction.replay again")
     counts = ("pairs", "lost", "gained", "unknown")

@@ -131,6 +131,7 @@ class Page(Pages):
             (twice, "'one' stands twice"), (better, "not that of its rows"), (safe, "not follow"),
             ({**safe, "results": [{**changes, "lost": []} for changes in gate["results"]]}, "not follow"),
             ({**gate, "decision": "safe"}, "not follow"), ({**REPLAY, "rows": []}, "not follow"),
+            ({**REPLAY, "summary": {**REPLAY["summary"], "failed": bool(REPLAY["summary"]["failed"])}}, "not follow"),
             (compacted, "not follow"), ({**SURVEY, "user_turns": 5}, "contradict")):
             self.refused(problem, main, self.write("result.json", result))
 
