@@ -149,8 +149,14 @@ def between(group):
 def turn_of(group):
     """The turn of a group; MessageError for one that cannot be read."""
     messages = between(group)
-    closing = messages.pop()["content"] if messages and messages[-1]["role"] == "assistant" else ""
-    turn = {"user": text_of(group[0]), "assistant": closing, **({"messages": messages} if messages else {})}
+    turn = as_turn(text_of(group[0]), messages)
     if problem := turn_problem(turn):
         raise MessageError(problem)
     return turn
+
+
+def as_turn(user, messages):
+    """The turn of a user's text and the messages behind it: an assistant's text at their end is its answer."""
+    closes = bool(messages) and messages[-1]["role"] == "assistant" and not messages[-1].get("tool_calls")
+    messages, closing = (messages[:-1], messages[-1]["content"]) if closes else (messages, "")
+    return {"user": user, "assistant": closing, **({"messages": messages} if messages else {})}

@@ -16,6 +16,7 @@ from functools import partial
 import strategies
 from base.command import InputError
 from base.own_code import code_hash, load_function
+from base.turns import as_turn
 from compaction.fixtures.classify import classify
 from compaction.fixtures.form import CLASSES
 from compaction.fixtures.items import context_text, question_key
@@ -127,15 +128,7 @@ def as_case(history, budget):
         else:
             front.append(message["content"])  # what was left in front of the first user message
     return {"instructions": "\n\n".join(filter(None, front)), "current": history[-1]["content"], "budget": budget,
-            "history": [as_turn(turn) for turn in turns]}
-
-
-def as_turn(messages):
-    """A turn of the lab from its messages: the user's, what tools did, and the closing text."""
-    first, *rest = messages
-    closes = bool(rest) and rest[-1]["role"] == "assistant" and not rest[-1].get("tool_calls")
-    closing = rest.pop()["content"] if closes else ""
-    return {"user": first["content"], "assistant": closing, **({"messages": rest} if rest else {})}
+            "history": [as_turn(first["content"], rest) for first, *rest in turns]}
 
 
 def split_notes(message):

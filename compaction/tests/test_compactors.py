@@ -3,6 +3,7 @@
 import unittest
 
 from base.command import InputError
+from base.turns import as_turn
 from compaction import compactors
 from compaction.compactors import BUILT_IN, SUMMARY_HEADER, make_summary
 from compaction.contexts import grow
@@ -31,7 +32,8 @@ class Copying(unittest.TestCase):
 
     def test_turns_and_messages_are_two_forms_of_something_else(self):
         for turn in small_fixture()["history"]:
-            self.assertEqual(compactors.as_turn(turn_messages(turn)), turn)
+            first, *rest = turn_messages(turn)
+            self.assertEqual(as_turn(first["content"], rest), turn)
 
 
 class Notes(unittest.TestCase):
