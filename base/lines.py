@@ -11,6 +11,7 @@ import threading
 from pathlib import Path
 
 from base.command import InputError, as_text, parse_json, read_bytes
+from base.shapes import misfit
 
 
 class LineFile(contextlib.AbstractContextManager):
@@ -98,6 +99,15 @@ def read_lines(path):
     text = as_text(whole + end + (b"" if is_torn(tail) else tail), path)
     lines = enumerate(text.split("\n"), 1)
     return [(number, parse_json(line, f"{path}: line {number}")) for number, line in lines if line.strip()]
+
+
+def read_entries(path, shape, what):
+    """The values of a file of JSON lines, none where there is no file; InputError names the first that is no `what`."""
+    lines = read_lines(path) if path and Path(path).exists() else []
+    for number, value in lines:
+        if problem := misfit(value, shape):
+            raise InputError(f"{path}: line {number}: {problem}, so no {what}; correct it or name another file")
+    return [value for _, value in lines]
 
 
 def is_torn(tail):

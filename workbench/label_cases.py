@@ -19,7 +19,7 @@ from pathlib import Path
 
 from base import command
 from base.command import InputError, dump, make_parser, read_json, run_command, sha256
-from base.lines import LineFile, read_lines
+from base.lines import LineFile, read_entries
 from base.shapes import FACT, NONE, Each, misfit
 from base.shown import columns, one_line
 from modelkit.retrieval import Bm25Index
@@ -43,7 +43,9 @@ ENTRIES = ({"set_sha256": str}, {"written_sha256": str}, {"case": str, "key": st
            {"case": str, "marks": LABELS})  # of a journal: the set's hash first; labels of None take labels back
 JOURNAL = ".journal.jsonl"  # behind the name of the output, beside it
 CANDIDATES, WIDTH, LONG = 9, 160, 1000
-ORDINAL = re.compile(r"(?i)\b(?:am|ab|im|vom|zum|zur|beim?|bis|seit|und|d(?:er|ie|as|en|em|es)) +\d{1,3}\.$")
+ORDINAL = re.compile(r"(?i)\b(?:am|ab|im|vom|zum|zur|beim?|bis|seit|und|d(?:er|ie|as|en|em|es)) +"
+                     r"\d{1,3}\.(?:\s+\d{1,3}\.)*(?=\s)|\b\d{1,3}\.(?=\s+(\S))")
+NO_STOP = "\ud800"  # stands for the dot of an ordinal: half of a surrogate pair, which no text of a set can hold
 
 
 def sentences(history):
@@ -62,14 +64,10 @@ def sentences(history):
 
 def pieces(line):
     """The sentences of a line as they stand in it; ordinals end none: "am 3. Mai kommt er. Ja." has two."""
-    starts, end = [], 0
-    for text in split_sentences(line):
-        before = line[starts[-1] : end] if starts else ""
-        begin = line.index(text, end)
-        if not (ORDINAL.search(before) or text[0].islower() and re.search(r"\b\d{1,3}\.$", before)):
-            starts.append(begin)
-        end = begin + len(text)
-    return [line[begin:following].strip() for begin, following in zip(starts, [*starts[1:], end])]
+    def hide(match):
+        return match[0].replace(".", NO_STOP) if match[1] is None or match[1].islower() else match[0]
+
+    return [text.replace(NO_STOP, ".") for text in split_sentences(ORDINAL.sub(hide, line))]
 
 
 def candidates(known, words, fill=True):
@@ -194,14 +192,6 @@ def entry_of(case, history, labels):
     return {"case": case["id"], "key": sha256(dump([case["current"], history])), "labels": labels}
 
 
-def read_journal(path):
-    """The entries of a journal, or InputError."""
-    entries = read_lines(path)
-    if odd := [number for number, entry in entries if misfit(entry, ENTRIES)]:
-        raise InputError(f"{path}: line {odd[0]}: no entry of a label journal; move the file away")
-    return [entry for _, entry in entries]
-
-
 def labelled(entries):
     """{case id: its entry} of the cases that are done, in the order of labelling."""
     done = {}
@@ -214,9 +204,8 @@ def labelled(entries):
 
 def earlier_labels(path):
     """{key: labels} of an earlier labelled set, and of the cases that its journal, if it is there, left out."""
-    journal = path.with_name(path.name + JOURNAL)
-    entries = labelled(read_journal(journal)).values() if journal.exists() else ()
-    entries = [entry for entry in entries if not entry["labels"]["required"]]
+    journal = read_entries(path.with_name(path.name + JOURNAL), ENTRIES, "entry of a label journal")
+    entries = [entry for entry in labelled(journal).values() if not entry["labels"]["required"]]
     entries += [entry_of(case, case["history"], {field: case[field] for field in LABELS}) for case in load_cases(path)]
     return {entry["key"]: entry["labels"] for entry in entries}
 
@@ -270,7 +259,7 @@ def main(argv=None):
     if not path.exists():
         command.check_replaceable(args.out, lambda path: False)  # before a journal is made
     with LineFile(path) as journal:  # open and locked: a second person at it is told so
-        entries = read_journal(path)
+        entries = read_entries(path, ENTRIES, "entry of a label journal")
 
         def own(path):
             return {"written_sha256": command.file_hash(path)} in entries

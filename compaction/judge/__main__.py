@@ -18,12 +18,11 @@ from collections import Counter
 from pathlib import Path
 
 from base.command import InputError, dump, make_parser, progress, read_json, run_command, sha256
-from base.lines import append_line
+from base.lines import append_line, read_entries
 from base.shapes import is_said, misfit
 from base.shown import columns, one_line
 from compaction.fixtures.items import JUDGED
 from compaction.judge.asking import find_judge, kappa_text
-from compaction.judge.model import kept_lines
 from modelkit.scoring import kappa
 
 LABELS = Path(__file__).parent / "labels.json"
@@ -110,7 +109,7 @@ def flips(groups):
 
 def kept_answers(path, run):
     """(verdicts recorded by the same run, a function that adds one) for a file of answers; other runs' are refused."""
-    lines = kept_lines(path, KEPT, "kept answer")
+    lines = read_entries(path, KEPT, "kept answer")
     if any(line["run"] != run for line in lines):
         raise InputError(f"{path}: holds answers of another judge, prompt or set of labels; name another file")
     return ({tuple(line["question"]): line["verdict"] for line in lines},

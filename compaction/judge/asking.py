@@ -16,12 +16,12 @@ from pathlib import Path
 
 from answers.recording import THINKING
 from base.command import InputError, read_json, sha256
-from base.lines import append_line
+from base.lines import append_line, read_entries
 from base.own_code import call_own, code_hash, load_function
 from base.shapes import NONE, Only, misfit
 from base.shown import one_line, written_out
 from compaction.fixtures.items import JUDGED, question_key
-from compaction.judge.model import NoAnswer, answer_text, kept_lines, pinned_model
+from compaction.judge.model import NoAnswer, answer_text, pinned_model
 from modelkit.braces import with_places
 from modelkit.prompts import build_prompt, fence
 from modelkit.replies import ask_for_object, parse_reply, validate
@@ -140,7 +140,7 @@ def recorded_judge(name=None, path=None, card_path=None, manifest=None):
     if name == "human" and not path:
         raise InputError("--judge human: give --verdicts FILE too, where what the person says is kept")
     ask = find_judge(name, manifest) if name else None
-    lines = kept_lines(path, LINE, "recorded verdict") if path else []
+    lines = read_entries(path, LINE, "recorded verdict")
     if not ask and not lines:
         raise InputError(f"{path}: holds no recorded verdict; name a --judge to record some")
     identity = ask.identity if ask else lines[0]["judge"]

@@ -5,12 +5,9 @@ prompt that the server counts otherwise ends the run; a reply that broke, was cu
 is {"seed", "incomplete": kind}, and never an answer.
 """
 
-from pathlib import Path
-
 from answers.recording import INCOMPLETE, WHOLE, incomplete_kind
 from base.command import InputError, dump, sha256
-from base.lines import append_line, read_lines
-from base.shapes import misfit
+from base.lines import append_line, read_entries
 
 GREEDY = {"temperature": 0.0}
 STEP = 256  # a server rounds its window up to this
@@ -60,7 +57,7 @@ def answer_text(model, prompt, num_predict):
 
 def kept(ask, identity, path):
     """`ask` with each reply kept in a file of JSON lines as it comes; one that stands there is not asked again."""
-    known = {line["request"]: line["reply"] for line in kept_lines(path, KEPT, "kept reply")}
+    known = {line["request"]: line["reply"] for line in read_entries(path, KEPT, "kept reply")}
 
     def asked(messages, tools=(), num_predict=512):
         key = sha256(dump([identity, list(messages), list(tools), num_predict]))
@@ -70,12 +67,3 @@ def kept(ask, identity, path):
         return known[key]
 
     return asked
-
-
-def kept_lines(path, shape, what):
-    """The JSON lines of a file, none where there is no file; InputError names the first that is no `what`."""
-    lines = read_lines(path) if Path(path).exists() else []
-    for number, line in lines:
-        if problem := misfit(line, shape, "it"):
-            raise InputError(f"{path}: line {number}: {problem}, so no {what}; correct it or name another file")
-    return [line for _, line in lines]
