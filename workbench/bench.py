@@ -22,10 +22,8 @@ import statistics
 import sys
 import tempfile
 import time
-from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
-from functools import lru_cache
-from itertools import accumulate
+from functools import cache
 from multiprocessing import active_children, get_context
 from pathlib import Path
 
@@ -42,23 +40,16 @@ BUDGET = 16384
 REPEATS = 3
 
 
-@lru_cache(maxsize=1)
+@cache
 def vocabulary():
-    """(words of the cases and fixtures, their cumulative counts)."""
-    counts = Counter()
-    for path in [ROOT / "cases.json", *sorted((ROOT / "compaction" / "fixtures" / "conversations").glob("*.json"))]:
-        counts.update(re.findall(r"[A-Za-z][a-z'-]*|\d+", path.read_text(encoding="utf-8")))
-    return list(counts), list(accumulate(counts.values()))
-
-
-def draw(rng, size):
-    words, weights = vocabulary()
-    return rng.choices(words, cum_weights=weights, k=size)
+    """The words of the cases and fixtures, each as often as it occurs."""
+    paths = [ROOT / "cases.json", *sorted((ROOT / "compaction" / "fixtures" / "conversations").glob("*.json"))]
+    return re.findall(r"[A-Za-z][a-z'-]*|\d+", "\n".join(path.read_text(encoding="utf-8") for path in paths))
 
 
 def utterance(rng):
     """A few sentences of 21 words on average."""
-    drawn = draw(rng, max(3, round(rng.gauss(21, 9))))
+    drawn = rng.choices(vocabulary(), k=max(3, round(rng.gauss(21, 9))))
     for end in range(7, len(drawn), rng.randrange(6, 12)):
         drawn[end] += "."
     return " ".join(drawn).capitalize() + "."
@@ -67,7 +58,7 @@ def utterance(rng):
 def question(rng, turn):
     """A question of some words of the turn that holds its evidence, and some others."""
     rare = [word for word in turn["user"].rstrip(".").split() if len(word) > 3]
-    return f"What about {' '.join([*rng.sample(rare, min(4, len(rare))), *draw(rng, 4)])}?"
+    return f"What about {' '.join([*rng.sample(rare, min(4, len(rare))), *rng.choices(vocabulary(), k=4)])}?"
 
 
 def made_case(turns, budget):

@@ -43,12 +43,13 @@ def that_fit(made, count, losses):
     """A case set without what no request could hold: control tokens of the model, questions over their budget."""
     kept, left, gone = {}, [], set()
     for name, turns in made["histories"].items():
-        tokens = {turn["id"]: count.control_token("\n".join(texts_in(turn))) for turn in turns}
-        kept[name] = [turn for turn in turns if tokens[turn["id"]] is None]
-        for turn, token in tokens.items():
-            if token is not None:
-                gone.add((name, turn))
-                losses.append(("turn left out", f"{name} {turn}", f"holds the model's control token {token}"))
+        kept[name] = []
+        for turn in turns:
+            if token := count.control_token("\n".join(texts_in(turn))):
+                gone.add((name, turn["id"]))
+                losses.append(("turn left out", f"{name} {turn['id']}", f"holds the model's control token {token}"))
+            else:
+                kept[name].append(turn)
     for case in progress(made["cases"], desc="cases"):
         lost = [fact["turn"] for fact in case["required"] if (case["history"], fact["turn"]) in gone]
         problem = f"turn {lost[0]}, which it needs, is left out" if lost else None
