@@ -141,8 +141,7 @@ def read_conversation(name, messages, every, losses):
         with suppress(MessageError):
             said = [text_of(messages[place]).strip() for place in groups[number][1:]
                     if place not in aside | unknown and messages[place]["role"] == "assistant"]
-            for text in said:
-                case |= {"reply": text} if text and misfit(text, str) is None else {}  # what was said last
+            case |= {"reply": text for text in said if text and misfit(text, str) is None}  # what was said last
         yield case, before
 
 

@@ -196,11 +196,10 @@ def checks(result, fresh):
     for row in result["results"]:
         group = place_of(row)
         for case in (case["case"] for case in levels(fresh)[row.get("budget")]["cases"][row["strategy"]]):
-            states = [(change_text(change, row["stale_cases"]["fresh"]), "failed") for change in result["blocking"]
-                      if (place_of(change), change["case"]) == (group, case)]
-            states += [(case, "error")] * (case in row["not_graded"])
-            for name, state in states or [(case, "passed")]:
-                message = {"failed": name, "error": "not graded: a selector failed there", "passed": ""}[state]
+            states = [("failed", text := change_text(change, row["stale_cases"]["fresh"]), text)
+                      for change in result["blocking"] if (place_of(change), change["case"]) == (group, case)]
+            states += [("error", case, "not graded: a selector failed there")] * (case in row["not_graded"])
+            for state, name, message in states or [("passed", case, "")]:
                 yield {"group": group, "name": name, "state": state, "message": message}
 
 
