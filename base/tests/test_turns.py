@@ -2,7 +2,7 @@
 
 import unittest
 
-from base.turns import MessageError, between, history_problem, turn_of
+from base.turns import MessageError, as_turn, between, history_problem, turn_of
 from workbench.tests.made import CHAT
 
 
@@ -13,6 +13,12 @@ class Turns(unittest.TestCase):
         self.assertEqual(turn["assistant"], "The disk is full.")
         first, *_ = turn_of([CHAT[1], {"role": "assistant", "content": "I look."}, *CHAT[2:5]])["messages"]
         self.assertEqual((first["content"], len(first["tool_calls"])), ("I look.", 1))
+
+    def test_a_call_or_a_result_at_its_end_is_the_answer_of_a_turn(self):
+        *_, called, result, answer = CHAT[:5]
+        for messages, said in (([], ""), ([called], ""), ([called, result], ""), ([result, answer], answer["content"])):
+            turn = as_turn("q", messages)
+            self.assertEqual((turn["assistant"], turn.get("messages", [])), (said, messages[: -1 if said else None]))
 
     def test_a_call_without_its_result_passes_behind_another_of_its_id(self):
         twice = {**CHAT[2], "tool_calls": CHAT[2]["tool_calls"] * 2}
