@@ -23,6 +23,21 @@ def run(main, *arguments, stdin=""):
     return status, out.getvalue(), err.getvalue()
 
 
+def as_bytes(name, content):
+    """What a file of that name holds: bytes as they are, a text as UTF-8, a list for NAME.jsonl by lines, else JSON."""
+    if name.endswith(".jsonl") and isinstance(content, list):
+        content = "".join(json.dumps(line) + "\n" for line in content)
+    text = content if isinstance(content, (bytes, str)) else json.dumps(content)
+    return text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
+
+
+def cases_beside(test, file):
+    """The cases of a JSON file beside a test (its __file__): it has some, and no two share a name."""
+    cases = json.loads(Path(test).with_name(file).read_text(encoding="utf-8"))
+    assert cases and len({case["name"] for case in cases}) == len(cases), file
+    return cases
+
+
 class Files(unittest.TestCase):
     """A test with a folder of its own, `self.folder`, which goes with it."""
 
@@ -30,13 +45,10 @@ class Files(unittest.TestCase):
         self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
 
     def write(self, name, content):
-        """The path of a new file: bytes as they are, a text as UTF-8, a list for NAME.jsonl by lines, else as JSON."""
-        if name.endswith(".jsonl") and isinstance(content, list):
-            content = "".join(json.dumps(line) + "\n" for line in content)
+        """The path of a new file with `content` as `as_bytes` writes it."""
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        text = content if isinstance(content, (bytes, str)) else json.dumps(content)
-        path.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass"))
+        path.write_bytes(as_bytes(name, content))
         return path
 
     def refused(self, pattern, main, *arguments, status=2):

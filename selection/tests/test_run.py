@@ -12,7 +12,7 @@ from threading import Thread
 from unittest import mock
 
 from base.command import InputError, sha256
-from base.tests.fuzz_samples import small_tokenizer, template
+from base.tests.fuzz_samples import SAMPLES
 from base.tests.made import Files, needs_tokenizer
 from base.tests.made import run as run_command
 from evaluate import ROOT, main, run
@@ -50,8 +50,8 @@ class ManyCases(Files):
 
     @mock.patch("tokenizer.MANY", -1)  # no line about whole counts among the tests' dots
     def test_another_number_of_processes_changes_a_byte(self):
-        files = {"tokenizer.json": small_tokenizer(), "chat_template.jinja": template()}  # each process loads it anew
-        for name, data in files.items():
+        files = {name: SAMPLES[f"pin/{name}"]() for name in ("tokenizer.json", "chat_template.jinja")}
+        for name, data in files.items():  # small ones, since each process loads them anew
             self.write(f"small/{name}", data)
         manifest = self.write("small.json", {"model": "small", "files": {
             name: {"bytes": len(data), "sha256": sha256(data)} for name, data in files.items()}})

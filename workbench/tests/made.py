@@ -1,17 +1,12 @@
 """Named cases, made-up files of LoCoMo and LongMemEval, a chat log, a row and a report of an evaluation."""
 
-import json
+from functools import partial
 from itertools import zip_longest
-from pathlib import Path
 
+from base.tests.made import cases_beside
 from evaluate import summarize
 
-
-def named_cases(file):
-    """The cases of a JSON file beside the tests: it has some, and no two share a name."""
-    cases = json.loads((Path(__file__).parent / file).read_text(encoding="utf-8"))
-    assert cases and len({case["name"] for case in cases}) == len(cases), file
-    return cases
+named_cases = partial(cases_beside, __file__)
 
 
 def part(expected, actual):
