@@ -3,20 +3,12 @@
 import os
 import time
 
-from base.command import InputError
-
-VOCABULARY = ["harbour", "lights", "painting", "moved", "Lagos", "dogs", "42", "the", "гавань", "東京都", "it's", "\n",
-              ". "]
+VOCABULARY = [*"harbour lights painting moved Lagos dogs 42 the гавань 東京都 it's".split(), "\n", ". "]
 
 
 def count(messages):
     """A double of the lab's counter: a token for each word and one for each message."""
     return sum(1 + len((message.get("content") or "").split()) for message in messages)
-
-
-def count_words(messages, tools=None):
-    """A double of the lab's counter: a token a word."""
-    return sum(len(message["content"].split()) for message in messages)
 
 
 class Adding:
@@ -49,16 +41,6 @@ def case_of(*turns, current="What is it?", required=("x",), stale=(), room=200):
 def random_text(rng, vocabulary=VOCABULARY, lengths=(0, 1, 5, 40, 130)):
     """Some words: from none to more than a passage of near holds."""
     return " ".join(rng.choices(vocabulary, k=rng.choice(lengths)))
-
-
-def doubles(group):
-    """Work for a worker process: each number twice."""
-    return [2 * number for number in group]
-
-
-def refuses(group):
-    """Work that fails as a wrong case does."""
-    raise InputError(f"case {group[0]}: is wrong")
 
 
 def sleeps(group):

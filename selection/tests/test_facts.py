@@ -9,7 +9,7 @@ import strategies
 from base.tests.made import cases_beside
 from evaluate import grade
 from selection.cases import CaseError, ambiguous_facts, check_rendered
-from selection.tests.made import case_of, count_words
+from selection.tests.made import case_of, count
 
 LONG = ("long " * 600, "x")  # a last turn that is never sent
 
@@ -23,8 +23,8 @@ def request_of(case, turns=(), notes=(), messages=None, question=None, rule=None
     """What a rule selects, by other cues where given; or these turns and notes; or these messages and a question."""
     if rule:
         with mock.patch.object(strategies, "CUES", re.compile(cues) if cues else strategies.CUES):
-            return strategies.STRATEGIES[rule](case, count_words)
-    selected = strategies.selection(case, count_words, turns, notes)
+            return strategies.STRATEGIES[rule](case, count)
+    selected = strategies.selection(case, count, turns, notes)
     if messages is not None:
         messages = [*messages, ("user", question or case["current"])]
         selected["messages"] = [{"role": role, "content": content} for role, content in messages]

@@ -5,12 +5,12 @@ import json
 import unittest
 
 from base.command import InputError
-from base.tests.made import Files, needs_tokenizer
+from base.tests.made import Files, cases_beside, needs_tokenizer
 from base.tests.made import run as run_command
 from evaluate import main, run
 from selection.reporting import complaints
 from selection.run import run_one
-from selection.tests.made import case_of, count_words
+from selection.tests.made import case_of, count
 
 OWN = """
 from __future__ import annotations
@@ -36,31 +36,8 @@ def fills_one_list(case, count):
     kept[:] = chosen["turns"]
     return {**chosen, "turns": kept}
 """
-WRONG = [  # what a selector gives, and what is told
-    ('None', "returned no messages, turns, notes, input_tokens as it should: it is None, not an object"),
-    ('throw(KeyError("no such thing"))', "KeyError: 'no such thing' (own.py, line 10)"),
-    ('sorted([0], key=below)', "ZeroDivisionError: division by zero (own.py, line 11)"),
-    ('case["history"].pop() and oldest(case, count)', "changed the case"),
-    ('case["history"][0].update(user="x") or oldest(case, count)', "changed the case"),
-    ('case["budget"].update(context_limit=9999) or oldest(case, count)', "changed the case"),
-    ('{**oldest(case, count), "input_tokens": 5}', "says that the request costs 5 tokens, but it costs"),
-    ('{**oldest(case, count), "turns": [1, 0]}', "each once in ascending order"),
-    ('{**oldest(case, count), "turns": [99]}', "returned turns [99], not turns of the history"),
-    ('{**oldest(case, count), "turns": (0,)}', "it.turns is (0,)"),
-    ('{**oldest(case, count), "notes": -1}', "it.notes is -1"),
-    ('{**oldest(case, count), "messages": []}', "do not end with the user's question"),
-    ('{**oldest(case, count), "messages": ["x"]}', "it.messages[0] is 'x'"),
-    ('{**oldest(case, count), "messages": [{"role": "user", "content": None}]}', "message 1 without a content"),
-    ('of_messages(count, {"role": "user", "content": [{"type": "text"}]})', "it.messages[0].content is [{"),
-    ('of_messages(count, {"role": "user", "content": "And now?"})', "do not end with the user's question"),
-    ('of_messages(count, {"role": "user", "content": "<turn|>" + case["current"]})',
-     "returned message 1 with the model's control token <turn|>"),
-    ('sys.exit(0)', "SystemExit: 0 (own.py, line "),
-    ('throw(type("Panic", (BaseException,), {})("gone"))', "Panic: gone (own.py, line "),
-    (r'throw(ValueError("\ud800 first line\nsecond line"))', "ValueError: \\ud800 first line second line (own.py, "),
-    ('throw(type("Mute", (Exception,), {"__str__": lambda self: 1 / 0})())', "Mute: no message (own.py, line "),
-]
-OWN += "".join(f"def wrong_{number}(case, count): return {code}\n" for number, (code, _) in enumerate(WRONG))
+WRONG = cases_beside(__file__, "wrong-selectors.json")  # what a selector gives, and what is told
+OWN += "".join(f"def wrong_{number}(case, count): return {row['gives']}\n" for number, row in enumerate(WRONG))
 
 
 class Cutting:
@@ -88,7 +65,7 @@ class Alone(unittest.TestCase):
     def test_a_rule_is_handed_the_answers(self):
         case = case_of(("x is here", "y"), stale=("y",))
         for field in ("required", "stale"):
-            self.assertIn("KeyError", run_one("own.py:f", lambda asked, count: asked[field], case, count_words)[1])
+            self.assertIn("KeyError", run_one("own.py:f", lambda asked, count: asked[field], case, count)[1])
         self.assertEqual(case, case_of(("x is here", "y"), stale=("y",)))
 
 
@@ -100,12 +77,11 @@ class OwnSelectors(Files):
 
     def test_a_wrong_selector_ends_the_run_or_is_scored(self):
         report = run(names=[*(f"{self.file}:wrong_{number}" for number in range(len(WRONG))), "recent"])
-        for rows, summary, (code, message) in zip(report["cases"].values(), report["summary"].values(), WRONG):
-            self.assertEqual(len(rows), 12)
-            for row in rows:
-                self.assertIn(message, row.get("error", ""), code)
-                self.assertNotIn("missing", row)
-            self.assertEqual(summary, {split: {"cases": 0, "errors": 6} for split in ("dev", "held_out")})
+        for rows, summary, wrong in zip(report["cases"].values(), report["summary"].values(), WRONG):
+            with self.subTest(wrong["name"]):
+                self.assertEqual(len(rows), 12)
+                self.assertTrue(all(wrong["told"] in row.get("error", "") and "missing" not in row for row in rows), rows)
+                self.assertEqual(summary, {split: {"cases": 0, "errors": 6} for split in ("dev", "held_out")})
         self.assertEqual(report["summary"]["recent"]["dev"]["facts_found"], 2)  # after all that changed the cases
         told = list(complaints(report))
         self.assertEqual(len(told), len(WRONG))  # each kind once, with its count
@@ -124,7 +100,7 @@ class OwnSelectors(Files):
             status, out, err = run_command(main, "--strategies", "recent,own.py:wrong_1,own.py:prints,own.py:moves")
         self.assertEqual(status, 1)
         self.assertIn("looking\n", err)
-        self.assertIn(f"own.py:wrong_1, 12 cases, first 'dev-latest': {WRONG[1][1]}\n", err)
+        self.assertIn(f"own.py:wrong_1, 12 cases, first 'dev-latest': {WRONG[1]['told']}\n", err)
         report = json.loads(out)
         self.assertEqual([splits["dev"]["cases"] for splits in report["summary"].values()], [6, 0, 6, 6])
         self.assertEqual(list(report["selectors_sha256"]), ["own.py"])

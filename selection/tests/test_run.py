@@ -1,13 +1,12 @@
 """Runs over many cases: several processes, requests counted in full, what a case explains."""
 
-import contextlib
 import json
 import os
 import select
 import signal
 import subprocess
 import sys
-from pathlib import Path
+import unittest
 from threading import Thread
 from unittest import mock
 
@@ -18,7 +17,6 @@ from base.tests.made import run as run_command
 from evaluate import ROOT, main, run
 from selection import run as run_cases
 from selection.retrievers import fill_messages
-from selection.tests.made import doubles, refuses
 from tokenizer import CountError, counter
 
 SPREAD = """
@@ -186,56 +184,37 @@ class Explained(Files):
 
 class Pool(Files):
     def test_results_come_in_the_order_of_their_ends_or_an_error_in_a_worker_is_a_traceback(self):
-        self.assertEqual(run_cases.spread(doubles, [[1], [2, 3], [4]], 2), [[2], [4, 6], [8]])
-        with self.assertRaisesRegex(InputError, "^case 1: is wrong$"):
-            run_cases.spread(refuses, [[1], [2]], 2)
+        self.assertEqual(run_cases.spread(sum, [[1], [2, 3], [4]], 2), [1, 5, 4])
+        with self.assertRaisesRegex(InputError, "^'first' is no name known here; .*"):
+            run_cases.spread(run_cases.selector_table, [["first"], ["second"]], 2)
 
-    @contextlib.contextmanager
-    def two_busy_workers(self):
-        """(a process that spreads endless work over two others, their ids, a function that waits until both ended)."""
-        if sys.platform == "win32":
-            self.skipTest("processes cannot be stopped by a signal there")
-
-        def default():  # else a suite that is started with SIGINT ignored hands that down
-            signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-        def read():
-            self.assertTrue(select.select([heard], [], [], 300)[0], "a worker neither started nor ended")
-            return os.read(heard, 1000)
-
-        def ended():  # a named pipe ends when nobody has it open any more
-            self.assertEqual(read(), b"", "a worker lives on")
-
-        pipe = Path(self.folder, "pipe")
-        pipe.unlink(missing_ok=True)
+    @unittest.skipIf(sys.platform == "win32", "processes cannot be stopped by a signal there")
+    def test_workers_live_on_or_each_tells_of_a_stop_or_one_that_was_killed_is_a_traceback(self):
+        pipe = self.folder / "pipe"
         os.mkfifo(pipe)
-        heard = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-        self.addCleanup(os.close, heard)
-        options = {"stderr": subprocess.PIPE, "cwd": ROOT, "start_new_session": True, "preexec_fn": default}
-        with subprocess.Popen([sys.executable, "-c", SPREAD, pipe], **options) as running:
-            try:
-                told = b""
-                while told.count(b"\n") < 2:
-                    told += read()
-                yield running, list(map(int, told.split())), ended
-            finally:
-                os.killpg(running.pid, signal.SIGKILL)
+        start = {"stderr": subprocess.PIPE, "cwd": ROOT, "start_new_session": True, "text": True,  # else a suite that
+                 "preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}  # ignores SIGINT hands that down
+        for stop, whom, status, told in (
+                (signal.SIGINT, "run", 130, "-c: stopped\n"),
+                (signal.SIGINT, "all", 130, "-c: stopped\n"),  # as a terminal does
+                (signal.SIGKILL, "worker", 2, "-c: a worker process ended before .*fewer --jobs\n"),
+                (signal.SIGKILL, "run", -signal.SIGKILL, "(?s:.*)")):
+            heard = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+            self.addCleanup(os.close, heard)
 
-    def test_a_stop_waits_for_the_work_or_is_told_by_each_worker(self):
-        for stop in (os.kill, os.killpg):  # the second as a terminal does
-            with self.two_busy_workers() as (running, _, ended):
-                stop(running.pid, signal.SIGINT)
-                self.assertEqual((running.stderr.read(), running.wait()), (b"-c: stopped\n", 130))
-                ended()
+            def read():
+                self.assertTrue(select.select([heard], [], [], 300)[0], "a worker neither started nor ended")
+                return os.read(heard, 1000)
 
-    def test_a_worker_that_is_killed_is_a_traceback(self):
-        with self.two_busy_workers() as (running, workers, ended):
-            os.kill(workers[0], signal.SIGKILL)
-            self.assertRegex(running.stderr.read().decode(), "^-c: a worker process ended before .*fewer --jobs\n$")
-            self.assertEqual(running.wait(), 2)
-            ended()
-
-    def test_workers_live_on_when_the_run_is_killed(self):
-        with self.two_busy_workers() as (running, _, ended):
-            running.kill()
-            ended()
+            with self.subTest(stop=stop, whom=whom):
+                with subprocess.Popen([sys.executable, "-c", SPREAD, pipe], **start) as running:
+                    try:
+                        started = b""
+                        while started.count(b"\n") < 2:
+                            started += read()
+                        os.kill({"run": running.pid, "all": -running.pid, "worker": int(started.split()[0])}[whom], stop)
+                        self.assertEqual(read(), b"", "a worker lives on")  # the pipe ends when nobody has it open
+                        self.assertRegex(running.stderr.read(), rf"\A{told}\Z")
+                        self.assertEqual(running.wait(), status)
+                    finally:
+                        os.killpg(running.pid, signal.SIGKILL)

@@ -5,7 +5,7 @@ import re
 import unittest
 
 import strategies
-from selection.tests.made import case_of, count_words
+from selection.tests.made import case_of, count
 from strategies import STRATEGIES, longest_end, render
 
 
@@ -15,7 +15,7 @@ class Rules(unittest.TestCase):
 
     def test_an_empty_history_breaks_a_strategy(self):
         for name, select in STRATEGIES.items():
-            self.assertEqual(select(case_of(), count_words)["turns"], [], name)
+            self.assertEqual(select(case_of(), count)["turns"], [], name)
 
     def test_chosen_turns_are_rendered_out_of_order_or_tool_calls_apart_from_their_turn(self):
         call = {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "ls", "arguments": {}}}]}
@@ -31,7 +31,7 @@ def as_published(name, case):
     history, room = case["history"], strategies.available(case)
 
     def cost(turns, notes=()):
-        return count_words(render(case, turns, notes))
+        return count(render(case, turns, notes))
 
     def taken(order, room=room, stop=False):
         turns = []
@@ -70,7 +70,7 @@ class Published(unittest.TestCase):
             turns = list(zip(said[::2], said[1::2]))[: rng.randint(1, 7)]
             case = case_of(*turns, current=question, room=rng.randint(50, 200))
             for name, select in STRATEGIES.items():
-                selected = select(case, count_words)
+                selected = select(case, count)
                 turns, notes = as_published(name, case)
                 self.assertEqual((selected["turns"], selected["messages"]), (turns, render(case, turns, notes)), name)
 
