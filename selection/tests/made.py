@@ -11,6 +11,20 @@ def count(messages):
     return sum(1 + len((message.get("content") or "").split()) for message in messages)
 
 
+class Template:
+    """A double of a counter whose template applies a function to each message."""
+
+    def __init__(self, change=lambda message: message["content"]):
+        self.change, self.asked = change, 0
+
+    def __call__(self, messages):
+        return count(messages)
+
+    def text(self, messages):
+        self.asked += 1
+        return "".join(f"<{message['role']}>{self.change(message)}" for message in messages) + "<model>"
+
+
 class Adding:
     """A double of the lab's counter with `part`."""
 

@@ -5,19 +5,21 @@ import pickle
 from copy import deepcopy
 from pathlib import Path
 
-from base.tests.made import Files
+from base.command import read_json
+from base.tests.made import Files, cases_beside
 from evaluate import CASES
 from selection.cases import CaseError, check_set, load_cases
 
-# {"valid": {form: case set}, "mistakes": [{"name", "form", "at": path, "put": value or the place is left out, "says"}]}
-TABLE = json.loads(Path(__file__).with_name("case_mistakes.json").read_text(encoding="utf-8"))
-LIST, LARGER = TABLE["valid"].values()
+VALID = read_json(Path(__file__).with_name("valid-sets.json"))  # {form: case set}
+LIST, LARGER = VALID.values()
+# {"name", "form", "at": path, "put": value or the place is left out, "says"}
+MISTAKES = cases_beside(__file__, "case-mistakes.json")
 SAYS = "^set.json: [^\n]{1,400}$"
 
 
 def with_mistake(row, **changes):
     """The valid set of the row's form with its mistake in place."""
-    value = place = deepcopy(TABLE["valid"][row["form"]])
+    value = place = deepcopy(VALID[row["form"]])
     *path, last = row["at"]
     for key in path:
         place = place[key]
@@ -31,18 +33,14 @@ def with_mistake(row, **changes):
 
 class Loader(Files):
     def test_a_mistake_is_taken_or_not_named(self):
-        for row in TABLE["mistakes"]:
+        for row in MISTAKES:
             with self.subTest(row["name"]), self.assertRaisesRegex(CaseError, SAYS) as caught:
                 check_set(with_mistake(row), "set.json")
             self.assertIn(row["says"], str(caught.exception))
 
-    def test_a_mistake_stands_twice_in_the_table_or_there_is_none(self):
-        self.assertEqual(len({row["name"] for row in TABLE["mistakes"]}), len(TABLE["mistakes"]))
-        self.assertGreater(len(TABLE["mistakes"]), 70)
-
     def test_a_value_that_nests_to_the_parsers_edge_is_a_traceback(self):
         deep = json.loads("[" * 190 + "]" * 190)
-        for row in {(row["form"], *row["at"]): row for row in TABLE["mistakes"]}.values():
+        for row in {(row["form"], *row["at"]): row for row in MISTAKES}.values():
             with self.subTest(row["name"]), self.assertRaisesRegex(CaseError, SAYS):
                 check_set(with_mistake(row, put=deep), "set.json")
 
@@ -80,6 +78,8 @@ class Loader(Files):
         for path, message in (*wrong, (self.folder, "cannot be read"), (self.folder / "a\0b", "cannot be read")):
             with self.subTest(path), self.assertRaisesRegex(CaseError, f"{message}.*nothing was run"):
                 load_cases(path)
+        with self.assertRaisesRegex(CaseError, "not UTF-8.*rename it"):
+            load_cases(self.write("\udcff.json", text))
 
     def test_a_byte_order_mark_or_crlf_makes_the_twelve_cases_unreadable(self):
         path = self.write("set.json", b"\xef\xbb\xbf" + CASES.read_bytes().replace(b"\n", b"\r\n"))

@@ -9,7 +9,7 @@ import strategies
 from base.tests.made import cases_beside
 from evaluate import grade
 from selection.cases import CaseError, ambiguous_facts, check_rendered
-from selection.tests.made import case_of, count
+from selection.tests.made import Template, case_of, count
 
 LONG = ("long " * 600, "x")  # a last turn that is never sent
 
@@ -43,17 +43,6 @@ class Credits(unittest.TestCase):
                     graded = grade(case, request_of(case, **request))
                     self.assertEqual([fact for fact in facts if fact not in graded["missing"]], credited)
                     self.assertEqual(graded["stale_included"], credited)
-
-
-class Template:
-    """A double of a counter's rendering with a function applied to each message."""
-
-    def __init__(self, change=lambda message: message["content"]):
-        self.change, self.asked = change, 0
-
-    def text(self, messages):
-        self.asked += 1
-        return "".join(f"<{message['role']}>{self.change(message)}" for message in messages) + "<model>"
 
 
 class Rendered(unittest.TestCase):

@@ -10,16 +10,17 @@ from selection.tests.made import Adding, case, count, random_text
 from strategies import available
 
 WORDS = ["harbour", "lights", "Lagos", "dogs.", "\n\nso", " x ", "naïve", "東京", "{}", "12,5"]
-CALL = {"role": "assistant", "content": "",
-        "tool_calls": [{"id": "c", "type": "function", "function": {"name": "ls", "arguments": {"path": "a"}}}]}
+
+
+def reply(text, **more):
+    return {"role": "assistant", "content": text, **more}
 
 
 def result(text):
     return {"role": "tool", "tool_call_id": "c", "content": text}
 
 
-def reply(text):
-    return {"role": "assistant", "content": text}
+CALL = reply("", tool_calls=[{"id": "c", "type": "function", "function": {"name": "ls", "arguments": {"path": "a"}}}])
 
 
 class Units(unittest.TestCase):

@@ -10,7 +10,7 @@ from base.tests.made import run as run_command
 from evaluate import main, run
 from selection.reporting import complaints
 from selection.run import run_one
-from selection.tests.made import case_of, count
+from selection.tests.made import Template, case_of, count
 
 OWN = """
 from __future__ import annotations
@@ -40,27 +40,18 @@ WRONG = cases_beside(__file__, "wrong-selectors.json")  # what a selector gives,
 OWN += "".join(f"def wrong_{number}(case, count): return {row['gives']}\n" for number, row in enumerate(WRONG))
 
 
-class Cutting:
-    """A double of a counter whose template leaves out what stands before </think>."""
-
-    def __call__(self, messages):
-        return len(messages)
-
-    def text(self, messages):
-        return "".join(message["content"].rpartition("</think>")[2] for message in messages)
-
-
 class Alone(unittest.TestCase):
     def test_a_text_that_the_template_cuts_is_searched_for_facts(self):
         own = {"role": "assistant", "content": "It is 3.</think>No."}
+        template = Template(lambda message: message["content"].rpartition("</think>")[2])
 
         def select(case, count):
             messages = [own, {"role": "user", "content": case["current"]}]
-            return {"messages": messages, "turns": [], "notes": 0, "input_tokens": 2}
+            return {"messages": messages, "turns": [], "notes": 0, "input_tokens": count(messages)}
 
-        self.assertEqual(run_one("own.py:f", select, case_of(), Cutting())[1],
+        self.assertEqual(run_one("own.py:f", select, case_of(), template)[1],
                          "returned message 1, whose text the chat template changes: 'It is 3.</think>No.'")
-        self.assertIsNone(run_one("own.py:f", select, case_of(("x", own["content"])), Cutting())[1])
+        self.assertIsNone(run_one("own.py:f", select, case_of(("x", own["content"])), template)[1])
 
     def test_a_rule_is_handed_the_answers(self):
         case = case_of(("x is here", "y"), stale=("y",))
@@ -79,8 +70,8 @@ class OwnSelectors(Files):
         report = run(names=[*(f"{self.file}:wrong_{number}" for number in range(len(WRONG))), "recent"])
         for rows, summary, wrong in zip(report["cases"].values(), report["summary"].values(), WRONG):
             with self.subTest(wrong["name"]):
-                self.assertEqual(len(rows), 12)
-                self.assertTrue(all(wrong["told"] in row.get("error", "") and "missing" not in row for row in rows), rows)
+                self.assertEqual([wrong["told"] in row.get("error", "") for row in rows], 12 * [True], rows)
+                self.assertFalse(any("missing" in row for row in rows))
                 self.assertEqual(summary, {split: {"cases": 0, "errors": 6} for split in ("dev", "held_out")})
         self.assertEqual(report["summary"]["recent"]["dev"]["facts_found"], 2)  # after all that changed the cases
         told = list(complaints(report))

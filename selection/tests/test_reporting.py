@@ -6,12 +6,7 @@ from base.tests.made import run
 from evaluate import summarize
 from selection.reporting import complaints, failed_cases, remarks, summary_lines, tell
 from selection.tests.made import case_of
-
-
-def row(case, split="dev", missing=(), stale=(), tokens=7):
-    return {"case": case, "split": split, "kind": "k", "turns": [], "notes": 0, "input_tokens": tokens,
-            "within_budget": tokens < 10, "required_found": 2 - len(missing), "required_total": 2,
-            "missing": list(missing), "stale_included": list(stale)}
+from workbench.tests.made import row
 
 
 def report_of(rows, budgets=None):
@@ -24,7 +19,7 @@ class Shown(unittest.TestCase):
         rows = [row("a", missing=["x"], stale=["y"]), row("b", stale=["y"]), row("c", missing=["x"])]
         self.assertEqual(list(summary_lines(report_of({"recent": rows}))),
                          ["strategy  facts  recall  complete  stale  stale alone  over  mean tokens",
-                          "recent    4/6    0.667   1/3       2      1            0     7.0"])
+                          "recent    4/6    0.667   1/3       2      1            0     10.0"])
 
     def test_a_sweep_is_shown_without_its_budgets_or_one_split_as_two(self):
         rows = {"recent": [row("a"), {"case": "b", "split": "held_out", "kind": "k", "error": "KeyError: 1"}]}
@@ -35,7 +30,7 @@ class Shown(unittest.TestCase):
         self.assertTrue(lines[3].endswith("1 failed"))
 
     def test_a_case_that_a_rule_failed_is_left_out(self):
-        rows = {"recent": [row("a"), row("b", missing=["x"], stale=["y"], tokens=11)],
+        rows = {"recent": [row("a"), row("b", missing=["x"], stale=["y"], within=False)],
                 "own.py:f": [row("a"), {"case": "b", "split": "dev", "kind": "k", "error": "KeyError: 1"}]}
         self.assertEqual(list(failed_cases(report_of(rows, [64]))),
                          ["b at 64 tokens: recent lacks 1 of 2, holds 1 stale, is over budget; "
@@ -44,9 +39,9 @@ class Shown(unittest.TestCase):
     def test_one_error_is_shown_for_each_case_or_two_as_one(self):
         errors = ["KeyError: 'a' (own.py, line 3)", "KeyError: 'b' (own.py, line 3)", "KeyError: 'a' (own.py, line 4)"]
         rows = [{"case": str(number), "split": "dev", "kind": "k", "error": text} for number, text in enumerate(errors)]
-        self.assertEqual(list(complaints(report_of({"f": [*rows, row("o", tokens=11), row("p", tokens=12)]}))),
+        self.assertEqual(list(complaints(report_of({"f": [*rows, row("o", within=False), {**row("p", within=False), "input_tokens": 12}]}))),
                          [f"f, 2 cases, first '0': {errors[0]}", f"f, case '2': {errors[2]}",
-                          "f, 2 cases, first 'o': over budget with 11 tokens"])
+                          "f, 2 cases, first 'o': over budget with 10 tokens"])
 
     def test_many_lines_are_shown_or_a_terminal_acts_on_one(self):
         told = run(lambda _: tell(["a\x1b[2J"] * 22))

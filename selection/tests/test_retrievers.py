@@ -10,7 +10,7 @@ from base.tests.made import needs_tokenizer
 from modelkit.retrieval import cosine, embed
 from selection import retrievers
 from selection.reporting import explain
-from selection.retrievers import SELECTORS, best_first, then_newest
+from selection.retrievers import SELECTORS
 from selection.tests.made import case, count, random_text
 
 FAR = " ".join(f"filler{number}" for number in range(120))  # further than near looks
@@ -71,10 +71,7 @@ class EverySelector(unittest.TestCase):
         for name in ("relevant-filled", "near-filled", "near-messages-filled"):
             self.assertEqual(turns_of(name, "harbour", "cats", "harbour", "dogs"), [0, 1, 2], name)
             self.assertIn(0, turns_of(name, "harbour", "harbour", "cats", "dogs", room=10), name)
-        self.assertEqual(then_newest([1], 4), [1, 3, 2, 0])
-
-    def test_the_older_of_equals_or_what_scores_nothing_is_taken(self):
-        self.assertEqual(best_first({0: 1.5, 1: 2.5, 2: 1.5, 3: 0.0}), [1, 2, 0])
+        self.assertEqual(turns_of("relevant-filled", "harbour", "harbour", "cats", "dogs", room=10), [0, 2])
 
 
 class NearMessages(unittest.TestCase):

@@ -6,7 +6,7 @@ import unittest
 
 import strategies
 from selection.tests.made import case_of, count
-from strategies import STRATEGIES, longest_end, render
+from strategies import STRATEGIES, render
 
 
 class Rules(unittest.TestCase):
@@ -73,14 +73,3 @@ class Published(unittest.TestCase):
                 selected = select(case, count)
                 turns, notes = as_published(name, case)
                 self.assertEqual((selected["turns"], selected["messages"]), (turns, render(case, turns, notes)), name)
-
-
-class LongestEnd(unittest.TestCase):
-    def test_notes_found_by_halving_are_others_than_those_taken_one_by_one(self):
-        lines = [f"note {number}" for number in range(70)]
-        for room in (*range(60), 10**6):
-            for length in (0, 1, 2, 3, 7, 8, 70):
-                given, one_by_one = lines[:length], []
-                while len(one_by_one) < length and len(one_by_one) < room:
-                    one_by_one.insert(0, given[-1 - len(one_by_one)])
-                self.assertEqual(longest_end(given, lambda kept: len(kept) <= room), one_by_one)
