@@ -39,7 +39,8 @@ class Shown(unittest.TestCase):
     def test_one_error_is_shown_for_each_case_or_two_as_one(self):
         errors = ["KeyError: 'a' (own.py, line 3)", "KeyError: 'b' (own.py, line 3)", "KeyError: 'a' (own.py, line 4)"]
         rows = [{"case": str(number), "split": "dev", "kind": "k", "error": text} for number, text in enumerate(errors)]
-        self.assertEqual(list(complaints(report_of({"f": [*rows, row("o", within=False), {**row("p", within=False), "input_tokens": 12}]}))),
+        rows += [row("o", within=False), {**row("p", within=False), "input_tokens": 12}]
+        self.assertEqual(list(complaints(report_of({"f": rows}))),
                          [f"f, 2 cases, first '0': {errors[0]}", f"f, case '2': {errors[2]}",
                           "f, 2 cases, first 'o': over budget with 10 tokens"])
 
