@@ -68,6 +68,19 @@ def places(value, path=()):
         yield from places(inner, (*path, key))
 
 
+def edited(value, path, *put):
+    """A copy of a JSON value with `put` at a place, or without what stands there: edited({"a": [5]}, ["a", 0], 6)."""
+    value = owner = copy.deepcopy(value)
+    *path, last = path
+    for key in path:
+        owner = owner[key]
+    if put:
+        (owner[last],) = put
+    else:
+        del owner[last]
+    return value
+
+
 def changed_value(value, chance):
     """A copy of a JSON value with one place taken out, replaced, repeated or exchanged with another's value."""
     value = copy.deepcopy(value)

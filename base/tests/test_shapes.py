@@ -1,24 +1,14 @@
 """What a result changed by hand could do: end in a traceback, or pass for one whose figures agree."""
 
-import copy
 import random
 import unittest
 
 from base.shapes import Each, is_row, misfit
-from base.tests.made import Files, changed_value, places, run
+from base.tests.made import Files, changed_value, edited, places, run
 from workbench import compare
 from workbench.report import __main__ as report
 from workbench.report.tests.made import REPLAY, SIGNALS, SURVEY, evaluation, sweep
 from workbench.tests.made import row
-
-
-def lacking(value, place):
-    """A copy of a JSON value without what stands at a place."""
-    value = owner = copy.deepcopy(value)
-    for key in place[:-1]:
-        owner = owner[key]
-    del owner[place[-1]]
-    return value
 
 
 class Misfits(unittest.TestCase):
@@ -50,7 +40,7 @@ class BrokenResults(Files):
         chance, refused = random.Random(1), 0
         for result in [*pair, compare.compare(pair[0], pair[0]), SURVEY, SIGNALS, REPLAY]:
             whole = self.write("whole.json", result)
-            for value in [lacking(result, place) for place in places(result)] + [
+            for value in [edited(result, place) for place in places(result)] + [
                     changed_value(result, chance) for _ in range(30)]:
                 path = self.write("r.json", value)
                 for command, arguments in ((compare.main, [path, whole]), (report.main, [path, "--markdown"])):

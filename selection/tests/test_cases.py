@@ -6,43 +6,29 @@ from copy import deepcopy
 from pathlib import Path
 
 from base.command import read_json
-from base.tests.made import Files, cases_beside
+from base.tests.made import Files, cases_beside, edited
 from evaluate import CASES
 from selection.cases import CaseError, check_set, load_cases
 
 VALID = read_json(Path(__file__).with_name("valid-sets.json"))  # {form: case set}
 LIST, LARGER = VALID.values()
-# {"name", "form", "at": path, "put": value or the place is left out, "says"}
+# {"name", "form", "at": path, "put": [value], or [] to leave the place out, "says"}
 MISTAKES = cases_beside(__file__, "case-mistakes.json")
 SAYS = "^set.json: [^\n]{1,400}$"
-
-
-def with_mistake(row, **changes):
-    """The valid set of the row's form with its mistake in place."""
-    value = place = deepcopy(VALID[row["form"]])
-    *path, last = row["at"]
-    for key in path:
-        place = place[key]
-    row = {**row, **changes}
-    if "put" in row:
-        place[last] = row["put"]
-    else:
-        del place[last]
-    return value
 
 
 class Loader(Files):
     def test_a_mistake_is_taken_or_not_named(self):
         for row in MISTAKES:
             with self.subTest(row["name"]), self.assertRaisesRegex(CaseError, SAYS) as caught:
-                check_set(with_mistake(row), "set.json")
+                check_set(edited(VALID[row["form"]], row["at"], *row["put"]), "set.json")
             self.assertIn(row["says"], str(caught.exception))
 
     def test_a_value_that_nests_to_the_parsers_edge_is_a_traceback(self):
         deep = json.loads("[" * 190 + "]" * 190)
-        for row in {(row["form"], *row["at"]): row for row in MISTAKES}.values():
-            with self.subTest(row["name"]), self.assertRaisesRegex(CaseError, SAYS):
-                check_set(with_mistake(row, put=deep), "set.json")
+        for form, *path in {(row["form"], *row["at"]) for row in MISTAKES}:
+            with self.subTest(form, path=path), self.assertRaisesRegex(CaseError, SAYS):
+                check_set(edited(VALID[form], path, deep), "set.json")
 
     def test_a_valid_set_of_either_form_is_refused_or_a_shared_history_is_held_twice(self):
         self.assertEqual(check_set(LIST, "p")[0]["history"], LIST[0]["history"])

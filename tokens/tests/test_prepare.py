@@ -11,6 +11,7 @@ from unittest import mock
 import prepare
 from base.command import InputError
 from base.lines import lock
+from base.tests.made import cases_beside, edited
 from tokens.manifest import leftovers, verify
 from tokens.sources import folder_source
 from tokens.tests.made import CONTENTS, ROOT, Folder, fails
@@ -144,25 +145,12 @@ class Manifests(Folder):
         self.assertEqual((manifest["model"], manifest["license"]), ("google/gemma-4-E2B-it", "Apache-2.0"))
 
     def test_a_manifest_that_cannot_be_used_is_read_or_refused_without_the_field(self):
-        good = self.manifest
-        files, entry = good["files"], good["files"]["tokenizer.json"]
-        packages = {"x": dict.fromkeys(("project", "archive", "sha256", "member"), [])}
-        rows = [({"model": 1}, "model is 1"), ({"model": "a\nb"}, "model is"), ({"model": "\ud800"}, "model is"),
-                ({"revision": 1}, "revision is"), ({"revision": "\x1b[2J"}, "revision is"),
-                ({"eos_token": None}, "eos_token is None"), ({"files": {"../x": entry}}, "files has an unknown field"),
-                ({"files": {"tokenizer.json": entry}}, "no field 'chat_template.jinja'"),
-                ({"files": {**files, "more.json": entry}}, "unknown field 'more.json'"),
-                *(({"files": {**files, "tokenizer.json": {**entry, name: value}}}, f"{name} is {value}")
-                  for name, value in (("bytes", True), ("bytes", 0), ("sha256", 1), ("sha256", "F" * 64))),
-                ({"today": "x"}, "today is"), ({"today": "20260131"}, "today is"), ({"packages": []}, "packages is"),
-                ({"packages": {"tokenizer.json": {"project": "x"}}}, "no field 'archive'"),
-                ({"packages": packages}, "project is")]
-        for fields, problem in rows:
-            with self.subTest(problem, fields=fields):
-                path = self.write("m.json", {**good, **fields})
-                self.assertRaisesRegex(InputError, problem.replace("F" * 64, "'F"), prepare.read_manifest, path)
+        for row in cases_beside(__file__, "broken-manifests.json"):
+            with self.subTest(row["name"]):
+                path = self.write("m.json", edited(self.manifest, row["at"], *row["put"]))
+                self.assertRaisesRegex(InputError, row["says"], prepare.read_manifest, path)
         self.assertRaisesRegex(InputError, "the manifest is", prepare.read_manifest, self.write("m.json", []))
-        self.assertEqual(prepare.read_manifest(self.write("m.json", good)), good)
+        self.assertEqual(prepare.read_manifest(self.write("m.json", self.manifest)), self.manifest)
 
     def test_lab_tokenizer_does_not_name_the_folder_or_other_manifests_lie_beside_it(self):
         for named, base in ("elsewhere", Path("elsewhere")), ("", ROOT / ".tokenizer"):
