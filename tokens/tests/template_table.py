@@ -10,6 +10,7 @@ Where no vocabulary fits a template, a small made-up tokenizer has the template'
 words with the line ends and blanks around them. Status 1: a count is wrong, or other conversations are refused.
 """
 
+import itertools
 import random
 import re
 import sys
@@ -23,6 +24,7 @@ import strategies
 import tokenizer
 from base.command import InputError, dump, make_parser, progress, read_json, replace_file, run_command, sha256
 from base.shown import columns
+from selection.tests.made import case_of
 from tokenizer import Counter
 from tokens.gguf import read_metadata
 from tokens.index import Index, members
@@ -72,34 +74,29 @@ def text_of(rng, marks):
 
 def conversation(name, number, marks):
     """(messages, tools): a random conversation, the same for a template's name and number on every Python."""
-    rng = random.Random(f"{name} {number}")
-    heads = [[]] * 9 + [["system"]] * 9 + [["system", "system"], ["developer"]]
-    messages, calls = [], 0
+    rng, messages, calls = random.Random(f"{name} {number}"), [], itertools.count(1)
 
-    def say(*roles, **fields):
-        messages.extend({"role": role, "content": text_of(rng, marks), **fields} for role in roles)
+    def say(roles, **fields):
+        messages.extend({"role": role, "content": text_of(rng, marks), **fields} for role in roles.split())
 
-    say(*rng.choice(heads))
+    say(rng.choice([""] * 9 + ["system"] * 9 + ["system system", "developer"]))
     plain = rng.random() < 0.5
     for _ in range(rng.choice((0, 1, 1, 2, 3, 5, 9))):
         say("user")
-        kind = "assistant" if plain else rng.choice(
+        reply = "assistant" if plain else rng.choice(
             ["assistant"] * 8 + ["", "assistant assistant", "assistant system", "thought"] + ["call"] * 8)
-        if kind == "call":
+        if reply == "call":
             for _ in range(rng.choice((1, 1, 2))):
-                calls += 1
                 function = {"name": "ls", "arguments": {"path": text_of(rng, marks), "n": [1, None, True]}}
-                call = {"id": f"call{calls:05d}", "type": "function", "function": function}
+                call = {"id": f"call{next(calls):05d}", "type": "function", "function": function}
                 content = rng.choice(["", text_of(rng, marks)])
                 messages.append({"role": "assistant", "content": content, "tool_calls": [call]})
                 if rng.random() < 0.85:
                     say("tool", tool_call_id=call["id"], name="ls")
-            kind = rng.choice(["assistant"] * 4 + [""])
-        if kind == "thought":
-            say("assistant")
+            reply = rng.choice(["assistant"] * 4 + [""])
+        say(reply.replace("thought", "assistant"))
+        if reply == "thought":
             messages[-1]["reasoning_content"] = text_of(rng, marks)
-        else:
-            say(*kind.split())
     if rng.random() < 0.95:
         say("user")
     return messages, TOOLS if rng.random() < (0.1 if plain else 0.4) else None
@@ -160,9 +157,7 @@ def multiple(count, strategy):
     rng = random.Random(0)
     words = ["".join(rng.choices("aeioulnrst", k=rng.randint(2, 9))) for _ in range(300)]
     texts = [" ".join(rng.choices(words, k=8)) for _ in range(400)]
-    case = {"instructions": "Be brief.", "current": " ".join(words[:40]),
-            "history": [{"user": user, "assistant": said} for user, said in zip(texts[::2], texts[1::2])],
-            "budget": {"context_limit": 4096, "max_new_tokens": 0, "margin": 0}}
+    case = case_of(*zip(texts[::2], texts[1::2]), current=" ".join(words[:40]), room=4096)
     if cost_or_none(count, strategies.render(case, [])) is None:
         case["instructions"] = ""
     try:

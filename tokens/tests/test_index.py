@@ -44,20 +44,16 @@ class Refusals(Packages):
 
     def test_an_answer_without_end_holds_the_command_for_ever(self):
         release = threading.Event()
-
-        def interim(handler):
-            while not release.wait(timeout=0.01):
-                handler.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-
-        def drip(handler):
-            handler.wfile.write(b"HTTP/1.1 200 OK\r\n")
-            while not release.wait(timeout=0.01):
-                handler.wfile.write(b"X-Slow: 1\r\n")
-
         self.addCleanup(release.set)
-        for answer in interim, drip:
-            with self.subTest(answer.__name__), mock.patch("tokens.pip_settings.PAGE_S", 0.2):
-                self.unfetched("is not done after 0.2 seconds", index_url=self.serve({"/pkg/": answer}).url)
+        for begin, again in (b"", b"HTTP/1.1 100 Continue\r\n\r\n"), (b"HTTP/1.1 200 OK\r\n", b"X-Slow: 1\r\n"):
+
+            def drip(handler, begin=begin, again=again):
+                handler.wfile.write(begin)
+                while not release.wait(timeout=0.01):
+                    handler.wfile.write(again)
+
+            with self.subTest(again), mock.patch("tokens.pip_settings.PAGE_S", 0.2):
+                self.unfetched("is not done after 0.2 seconds", index_url=self.serve({"/pkg/": drip}).url)
 
     def test_an_archive_that_unpacks_to_all_memory_lacks_its_member_or_is_none_is_read(self):
         for name in self.WHEEL, self.SOURCE:
