@@ -107,7 +107,7 @@ class Disk(Folder):
 
 
 class Killed(Folder):
-    """A run that dies on the spot (os._exit: no cleanup of any kind) in a source, or at a call that changes the disk."""
+    """A run that dies on the spot (os._exit: no cleanup at all) in a source, or at a call that changes the disk."""
 
     DIE = """
 import os, sys, prepare
