@@ -6,12 +6,11 @@ from unittest import mock
 
 import tokenizer
 from base.command import InputError
-from base.tests.made import Files, run
+from base.tests.made import Files, cases_beside, run
 from tokens.request_file import cost_by_message, read_requests
 from tokens.template import CountError
 
 SAID = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi é"}]
-CALL = {"id": "1", "type": "function", "function": {"name": "f", "arguments": '{"x": 1}'}}
 
 
 def characters(messages, tools=None):
@@ -22,29 +21,14 @@ def characters(messages, tools=None):
 
 
 class Requests(Files):
-    def test_a_form_of_file_is_refused_or_read_as_another(self):
-        said, tools = [{"messages": SAID, "tools": None}], [{"type": "function"}]
-        lines = "".join(json.dumps(message) + "\n" for message in SAID)
-        for text, requests in ((json.dumps(SAID, indent=1), said), (json.dumps({"messages": SAID, "model": "x"}), said),
-                               (lines, said), (json.dumps(SAID[1]), [{"messages": SAID[1:], "tools": None}]),
-                               (json.dumps(SAID) + "\n\n" + json.dumps({"messages": SAID, "tools": tools}),
-                                [*said, {"messages": SAID, "tools": tools}])):
-            with self.subTest(text):
-                self.assertEqual(read_requests(self.write("f", text)), requests)
-
-    def test_arguments_as_text_reach_the_template(self):
-        message = {"role": "assistant", "content": None, "tool_calls": [CALL]}
-        read = read_requests(self.write("f", [message]))[0]["messages"][0]
-        self.assertEqual(read["tool_calls"][0]["function"]["arguments"], {"x": 1})
-
-    def test_a_file_that_is_no_request_is_counted(self):
-        for text, reason in (("", "not JSON"), ("[]", "without messages"), ("5", "is 5"),
-                             ('{"a": 1}', "no field 'messages'"), ('[{"content": "x"}]', "no field 'role'"),
-                             ('{"messages": []}', "without messages"), ("[1]\n[2]", "line 1"),
-                             ('{"role": "user"}\n{', "line 2: not JSON"), ('[{"role": "\\ud800"}]', "surrogate"),
-                             ('[{"role": "x", "tool_calls": [1]}]', "tool call is not read: tool_calls.0. is 1")):
-            with self.subTest(text):
-                self.assertRaisesRegex(InputError, reason, read_requests, self.write("f", text))
+    def test_a_form_of_file_is_refused_or_read_as_another_or_one_that_is_no_request_is_counted(self):
+        for case in cases_beside(__file__, "request-files.json"):
+            path = self.write("f", case["text"])
+            with self.subTest(case["name"]):
+                if "says" in case:
+                    self.assertRaisesRegex(InputError, case["says"], read_requests, path)
+                else:
+                    self.assertEqual(read_requests(path), case["reads"])
 
 
 class Costs(unittest.TestCase):

@@ -9,7 +9,7 @@ from unittest import mock
 from tokenizers import AddedToken
 
 from base.command import InputError, read_json
-from base.tests.made import Files, needs_tokenizer
+from base.tests.made import Files, cases_beside, needs_tokenizer
 from tokenizer import Counter, CountError, counter, load_counter
 from tokens.probes import chat, system
 from tokens.tests.made import ROOT, manifest_of
@@ -147,34 +147,21 @@ class Rendering(Counting):
     def test_the_beginning_of_text_is_counted_twice_or_left_out(self):
         self.assertEqual(counter_of(PLAIN)(QUESTION), len("SMuser\nxE\nMassistant"))
 
-    def test_a_template_writes_something_else_than_by_the_reference(self):
-        value = {"b": "é", "a": [1]}
-        for options, text in (("", '{"b": "é", "a": [1]}'), ("ensure_ascii=True", '{"b": "\\u00e9", "a": [1]}'),
-                              ("true", '{"b": "\\u00e9", "a": [1]}'), ("sort_keys=True", '{"a": [1], "b": "é"}'),
-                              ("separators=(',', ':')", '{"b":"é","a":[1]}'),
-                              ("indent=1", '{\n "b": "é",\n "a": [\n  1\n ]\n}')):
-            count = counter_of("{{ messages[0].content | tojson(" + options + ") }}")
-            self.assertEqual(count.text([{"role": "user", "content": value}]), text)
-        count = counter_of("{{ messages[0] | tojson }}")  # fields that are null are left out
-        self.assertEqual(count.text([{"role": "assistant", "content": None, "tool_calls": []}]),
-                         '{"role": "assistant", "tool_calls": []}')
-        count = counter_of("{{ strftime_now('%d %b %Y') }}", today="2026-02-01")  # no count depends on the day
-        self.assertEqual(count.text([]), "01 Feb 2026")
-
-    def test_a_template_that_fails_by_itself_blames_the_messages_or_is_a_traceback(self):
+    def test_a_template_writes_something_else_than_by_the_reference_or_blames_the_messages_where_it_fails_itself(self):
         deep = "x"
         for _ in range(200_000):
             deep = [deep]
-        for template, content, reason in (
-                ("{{ raise_exception('no system messages') }}", "x", "refuses .*; correct its messages"),
-                ("{{ strftime_now('%Y') }}", "x", "fails .*has no 'today'"), ("{{ tools[0].name }}", "x", "fails"),
-                ("{{ 'x' | tojson(cls=messages) }}", "x", "fails .*unexpected keyword argument 'cls'"),
-                ("{{ 'x' | tojson(default=messages) }}", "x", "fails .*argument 'default'"),
-                ("{{ messages[0].content | tojson }}", deep, "fails on .*: ."),
-                ("{{ 1 / messages[0].content }}", 0, "fails on .*: ."), ("{{ range(10 ** 9) }}", "x", "fails on .*: ")):
-            with self.assertRaisesRegex(CountError, reason) as caught:
-                counter_of(template).full([{"role": "user", "content": content}])
-            self.assertEqual("correct its messages" in str(caught.exception), "refuses" in reason)
+        deeper = {"template": "{{ messages[0].content | tojson }}", "content": deep, "says": "fails on .*: ."}
+        for case in [*cases_beside(__file__, "rendering-cases.json"), {"name": "too deep", **deeper}]:
+            count = counter_of(case["template"], **({"today": case["today"]} if "today" in case else {}))
+            messages = [{"role": "user", "content": case["content"]}]
+            with self.subTest(case["name"]):
+                if "writes" in case:
+                    self.assertEqual(count.text(messages), case["writes"])
+                else:
+                    with self.assertRaisesRegex(CountError, case["says"]) as caught:
+                        count.full(messages)
+                    self.assertEqual("correct its messages" in str(caught.exception), "refuses" in case["says"])
 
     def test_a_text_that_is_no_unicode_is_a_traceback(self):
         self.assertRaises(CountError, counter_of(PLAIN), chat("\ud800"))
