@@ -154,7 +154,7 @@ class Rendering(Counting):
         deeper = {"template": "{{ messages[0].content | tojson }}", "content": deep, "says": "fails on .*: ."}
         for case in [*cases_beside(__file__, "rendering-cases.json"), {"name": "too deep", **deeper}]:
             count = counter_of(case["template"], **({"today": case["today"]} if "today" in case else {}))
-            messages = [{"role": "user", "content": case["content"]}]
+            messages = case.get("messages") or [{"role": "user", "content": case["content"]}]
             with self.subTest(case["name"]):
                 if "writes" in case:
                     self.assertEqual(count.text(messages), case["writes"])
