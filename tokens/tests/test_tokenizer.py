@@ -8,16 +8,19 @@ from unittest import mock
 
 from tokenizers import AddedToken
 
-from base.command import InputError, read_json
+from base.command import InputError
 from base.tests.made import Files, cases_beside, needs_tokenizer
 from tokenizer import Counter, CountError, counter, load_counter
 from tokens.probes import chat, system
-from tokens.tests.made import ROOT, manifest_of
+from tokens.tests.made import manifest_of
 from tokens.tests.template_table import conversation, text_of
 
 MANIFEST = {**manifest_of({"tokenizer.json": b"", "chat_template.jinja": b""}), "model": "made/up"}
-CASES = read_json(ROOT / "tokens" / "tests" / "templates.json")
-PLAIN, MARKS = CASES["plain"], CASES["marks"]
+# what templates do to messages: {"way", "sums": what a counter has to find, "template" or "replace": pairs in PLAIN}
+TEMPLATES = {case.pop("name"): case for case in cases_beside(__file__, "templates.json")}
+MARKS = ["</think>", "<done>", "</tool>", "[cut]", "{mark}", "think hard", "stop", "<|im|>", "<|end|>"]
+PLAIN = ("{{ bos_token }}{% for m in messages %}<|im|>{{ m.role }}\n{{ m.content | trim }}<|end|>\n{% endfor %}"
+         "<|im|>assistant\n")
 QUESTION = chat("x")
 
 
@@ -42,12 +45,11 @@ def counter_of(template, **fields):
 
 
 def case_counter(name):
-    """The counter of one of the templates in the file, and its entry there."""
-    entry = next(entry for entry in CASES["templates"] if entry["name"] == name)
-    template = entry.get("template", PLAIN)
-    for old, new in entry.get("replace", ()):
+    """The counter of one of TEMPLATES."""
+    template = TEMPLATES[name].get("template", PLAIN)
+    for old, new in TEMPLATES[name].get("replace", ()):
         template = template.replace(old, new)
-    return counter_of(template), entry
+    return counter_of(template)
 
 
 class Counting(Files):
@@ -67,9 +69,8 @@ class Counting(Files):
 
 class Templates(Counting):
     def test_a_sum_is_trusted_for_a_template_or_a_text_that_has_none(self):
-        for name in (entry["name"] for entry in CASES["templates"]):
-            count, entry = case_counter(name)
-            rng = random.Random(name)
+        for name, entry in TEMPLATES.items():
+            count, rng = case_counter(name), random.Random(name)
             with self.subTest(name):
                 self.assertEqual((count.way, count.sums), (entry["way"], entry["sums"]))
                 self.assertEqual(None in count.part([chat("x", "x")]), not entry["sums"])
@@ -81,13 +82,8 @@ class Templates(Counting):
                     heads = [], [system(f"please {mark}")]
                     self.assertExact(count, [*heads[number % 2], *chat(*texts)[number % 4 > 1 :], *QUESTION])
 
-    def test_the_file_has_no_cases_or_two_of_one_name(self):
-        names = [entry["name"] for entry in CASES["templates"]]
-        self.assertTrue(names)
-        self.assertEqual(len(set(names)), len(names))
-
     def test_a_refused_request_is_answered_by_a_sum(self):
-        count, _ = case_counter("two messages of one role are refused")
+        count = case_counter("two messages of one role are refused")
         turn = chat("x", "x")
         self.assertEqual(count.part([QUESTION, turn]), [None, count([*turn, *QUESTION]) - count(QUESTION)])
         with self.assertRaisesRegex(CountError, "refuses this request: roles must alternate; correct its messages"):
@@ -98,8 +94,8 @@ class Templates(Counting):
         for name in ("the last user message is written in another way",
                      "the system message goes into the first user message"):
             with self.subTest(name):
-                count, _ = case_counter(name)
-                turns, written = chat(*(f"text {number} " * 3 for number in range(400))), []
+                count, turns = case_counter(name), chat(*(f"text {number} " * 3 for number in range(400)))
+                written = []
 
                 def write(*given):
                     written.append(count.text(*given))
@@ -134,7 +130,7 @@ class Templates(Counting):
 
 class Rendering(Counting):
     def test_a_run_that_counts_whole_is_not_told_so_or_told_so_each_time(self):
-        (count, _), told = case_counter("contents are written twice"), io.StringIO()
+        count, told = case_counter("contents are written twice"), io.StringIO()
         with mock.patch("tokenizer.MANY", 3), contextlib.redirect_stderr(told):
             for _ in range(20):
                 count(QUESTION)
