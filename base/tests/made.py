@@ -31,10 +31,10 @@ def as_bytes(name, content):
     return text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
 
 
-def cases_beside(test, file):
-    """The cases of a JSON file beside a test (its __file__): it has some, and no two share a name."""
-    cases = json.loads(Path(test).with_name(file).read_text(encoding="utf-8"))
-    assert cases and len({case["name"] for case in cases}) == len(cases), file
+def named_cases(beside, name):
+    """The cases of a JSON file that stands beside a module: it has some, and no two share a name."""
+    cases = json.loads(Path(beside).with_name(name).read_text(encoding="utf-8"))
+    assert cases and len({case["name"] for case in cases}) == len(cases), name
     return cases
 
 

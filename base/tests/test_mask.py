@@ -4,12 +4,12 @@ import re
 import unittest
 
 from base.mask import Masks
-from base.tests.made import cases_beside
+from base.tests.made import named_cases
 
 
 class Masking(unittest.TestCase):
     def test_a_shape_is_missed_or_what_only_looks_like_one_is_masked(self):
-        for case in cases_beside(__file__, "mask-cases.json"):
+        for case in named_cases(__file__, "mask-cases.json"):
             with self.subTest(case["name"]):
                 masks = Masks()
                 self.assertEqual(masks.value(case["value"]), case["masked"])

@@ -8,6 +8,7 @@ from functools import lru_cache
 from base.turns import message_texts
 from compaction.fixtures.form import load_fixtures
 from compaction.fixtures.literals import negated, stands
+from selection.tests.made import count_words
 from strategies import words
 
 
@@ -61,11 +62,6 @@ shipped_forgetful_agent.identity = {"double": "forgetful_agent", "note": "a rule
 shipped_forgetful_agent.extractive = True
 
 
-def count_words(messages, tools=None):
-    """Double of the tokenizer: the words of all contents."""
-    return sum(len(message["content"].split()) for message in messages)
-
-
 class CountsWords:
     """Double of tokenizer.Counter that splits at white space and knows one control token."""
 
@@ -88,21 +84,20 @@ class CountsWords:
 
 
 def small_fixture(**changes):
-    """A fixture of twelve turns with one item of each class; `changes` replace its fields."""
+    """A fixture of twelve turns with one item of each class, its ids by its name; `changes` replace its fields."""
+    name = changes.get("conversation_id", "small")
     history = [{"user": f"Step {n}: look at part {n} of the log please.", "assistant": f"Part {n} of the log is clean."}
                for n in range(1, 13)]
     history[0]["user"] = "Do not push to main before the audit. We run v1.20 now."
     history[1]["assistant"] = "I will write the report on Monday."
-    history[1]["messages"] = [
-        {"role": "assistant", "content": "",
-         "tool_calls": [
-             {"id": "c1", "type": "function", "function": {"name": "read", "arguments": {"path": "docs/plan-7.md"}}}]},
-        {"role": "tool", "tool_call_id": "c1", "content": "plan: the cutover is on Friday"}]
+    call = {"id": "c1", "type": "function", "function": {"name": "read", "arguments": {"path": "docs/plan-7.md"}}}
+    history[1]["messages"] = [{"role": "assistant", "content": "", "tool_calls": [call]},
+                              {"role": "tool", "tool_call_id": "c1", "content": "plan: the cutover is on Friday"}]
     history[2]["user"] = "Should we keep the old queue?"
     history[3]["user"] = "The cutover is on Sunday."
 
     def item(number, class_, turn, literal, **more):
-        return {"id": f"small-{number}", "class": class_, "turn": turn, "literal": literal,
+        return {"id": f"{name}-{number}", "class": class_, "turn": turn, "literal": literal,
                 "probe": f"Is item {number} so?", "expect": "It is.", **more}
 
     fixture = {"conversation_id": "small", "history": history, "turns": 12, "compactions_expected": 1,

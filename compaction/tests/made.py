@@ -6,7 +6,7 @@ from compaction.comparison import compare
 from compaction.rows import GATES, decide_items, summarize, verdict_row
 from compaction.tests.doubles import small_fixture
 
-BUDGET = {"context_limit": 70, "max_new_tokens": 8, "margin": 2}  # 60 words available
+BUDGET = {"context_limit": 70, "max_new_tokens": 8, "margin": 2}  # 60 words available, 30 left after a compaction
 SAID = {1: "Do not push to main", 2: "The cutover is on Friday.", 3: "They talked."}
 
 

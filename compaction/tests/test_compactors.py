@@ -8,23 +8,23 @@ from compaction import compactors
 from compaction.compactors import BUILT_IN, SUMMARY_HEADER, make_summary
 from compaction.contexts import grow
 from compaction.tests.doubles import count_words, small_fixture
+from compaction.tests.made import BUDGET
 from modelkit.prompts import instruction_region
 from strategies import NOTES_HEADER, turn_messages
 
 
 def grown(compactor, limit=60, keep_share=0.5, fixture=None):
     """The contexts that a compactor leaves of a fixture with so many words available."""
-    budget = {"context_limit": limit + 10, "max_new_tokens": 8, "margin": 2}
-    return grow(fixture or small_fixture(), compactor, budget, count_words, keep_share)
+    return grow(fixture or small_fixture(), compactor, BUDGET | {"context_limit": limit + 10}, count_words, keep_share)
 
 
 def case(instructions="", limit=60):
-    budget = {"context_limit": limit + 10, "max_new_tokens": 8, "margin": 2}
+    budget = BUDGET | {"context_limit": limit + 10}
     return {"instructions": instructions, "current": "q", "history": [], "budget": budget}
 
 
 class Copying(unittest.TestCase):
-    def test_one_exceeds_its_budget_or_does_not_say_that_it_only_copies(self):
+    def test_a_compactor_exceeds_its_budget_or_does_not_say_that_it_only_copies(self):
         for name, compactor in BUILT_IN.items():
             self.assertTrue(compactor.extractive)
             for context in grown(compactor) if name != "notes" else ():  # notes reserve more than there is here
@@ -65,10 +65,8 @@ class Notes(unittest.TestCase):
 
 class Ledger(unittest.TestCase):
     def test_a_pin_is_reworded_or_lost(self):
-        contexts = grown(compactors.ledger, 120, 0.75)
-        self.assertGreaterEqual(len(contexts), 1)
-        for context in contexts:
-            self.assertIn("Do not push to main before the audit.", context["messages"][0]["content"])
+        fronts = [context["messages"][0]["content"] for context in grown(compactors.ledger, 120, 0.75)]
+        self.assertTrue(fronts and all("Do not push to main before the audit." in front for front in fronts))
 
     def test_it_gives_up_its_oldest_constraint_first_or_takes_more_than_its_share(self):
         names = ["constraint"] * 2 + ["reference"] * 8
@@ -102,14 +100,8 @@ class Summary(unittest.TestCase):
         newest = small_fixture()["history"][contexts[0]["turn"] - 2]["user"]  # stays word for word
         self.assertIn(newest, [message["content"] for message in contexts[0]["messages"]])
 
-    def test_an_earlier_summary_is_not_summarised_again_or_stays_beside_the_new_one(self):
+    def test_an_earlier_summary_is_not_summarised_again_or_stays_beside_the_new_one_or_none_is_empty(self):
         contexts, prompts = self.summarised("first words", "second words", "third words")
         self.assertIn("first words", prompts[1])
         self.assertNotIn("first words", contexts[1]["messages"][0]["content"])
-
-    def test_no_summary_is_an_empty_context(self):
         self.assertRaisesRegex(InputError, "no summary", self.summarised, "  ")
-
-
-if __name__ == "__main__":
-    unittest.main()

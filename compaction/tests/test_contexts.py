@@ -8,17 +8,16 @@ import os
 import unittest
 
 from base.command import InputError
-from base.tests.made import Files
+from base.tests.made import Files, named_cases
+from compaction import contexts as shipped
 from compaction.compactors import BUILT_IN
-from compaction.contexts import BUDGET, grow, grow_all, read_contexts
+from compaction.contexts import grow, grow_all, read_contexts
 from compaction.rows import decide_items, summarize
 from compaction.tests.doubles import count_words, small_fixture
-from compaction.tests.made import said_by
-
-SMALL = {"context_limit": 70, "max_new_tokens": 8, "margin": 2}  # 60 words available, 30 left after a compaction
+from compaction.tests.made import BUDGET, said_by
 
 
-def grown(compactor, fixture=None, budget=SMALL, count=count_words):
+def grown(compactor, fixture=None, budget=BUDGET, count=count_words):
     return grow(fixture or small_fixture(), compactor, budget, count)
 
 
@@ -46,25 +45,21 @@ class Growing(unittest.TestCase):
         self.assertEqual(given[1][:2], left[0])
         self.assertNotIn("Step 5", str(given[1][2:]).replace(given[0][-1]["content"], ""))
         self.assertEqual([context["compaction"] for context in contexts], list(range(1, len(given) + 1)))
-
-    def test_the_shipped_budget_leaves_less_than_half_for_growth(self):
         given, fixture = [], small_fixture()
         fixture["history"][0]["user"] = "word " * 4000
-        grown(lambda history, budget, count: given.append(budget) or history[-1:], fixture, BUDGET)
-        self.assertEqual(given, [{"context_limit": 2336, "max_new_tokens": 512, "margin": 64}])
+        grown(lambda history, budget, count: given.append(budget) or history[-1:], fixture, shipped.BUDGET)
+        self.assertEqual(given, [{"context_limit": 2336, "max_new_tokens": 512, "margin": 64}])  # half of 3520 free
 
-    def test_the_current_message_is_missing_or_not_the_last_or_there_twice(self):
+    def test_the_current_message_is_missing_not_the_last_or_there_twice_or_a_first_one_is_compacted(self):
         for compactor in (*BUILT_IN.values(), last_two, lambda *_: [{"role": "user", "content": "all that was"}]):
             for context in grown(compactor):
                 user = small_fixture()["history"][context["turn"] - 1]["user"]
                 self.assertTrue(context["messages"][-1]["content"].endswith(user), compactor)
                 self.assertEqual(str(context["messages"]).count(user), 1)
-
-    def test_a_first_message_that_is_too_long_is_compacted(self):
-        history = [{"user": "word " * 100, "assistant": "ok"}]
+        history = [{"user": "word " * 100, "assistant": "ok"}]  # a first message is never compacted, however long
         self.assertEqual(grown(last_two, small_fixture(history=history)), [])
 
-    def test_what_is_no_request_is_taken_or_refused_without_its_place(self):
+    def test_what_is_no_request_is_taken_or_it_or_what_a_compactor_raises_does_not_say_where(self):
         for wrong in (None, [], "text", [{"role": "user"}], [{"role": "bot", "content": "x"}],
                       [{"role": "user", "content": 3}]):
             with self.subTest(wrong), self.assertRaisesRegex(InputError, "^small: compaction 1 .turn .*: what the"):
@@ -77,8 +72,6 @@ class Growing(unittest.TestCase):
 
         with self.assertRaisesRegex(InputError, "^small: compaction 1 .turn [0-9]+.: the template refuses it"):
             grown(lambda history, *_: [{"role": "assistant", "content": "x"}, history[-1]], count=count)
-
-    def test_what_a_compactor_raises_loses_its_traceback_or_does_not_say_where(self):
         with self.assertRaises(IndexError) as caught:
             grown(lambda history, *_: history[99])
         self.assertRegex(caught.exception.__notes__[0], "^small: compaction 1 .turn [0-9]+.: the compactor: raised")
@@ -101,11 +94,11 @@ class Growing(unittest.TestCase):
 
     def test_a_conversation_that_compacts_too_seldom_passes_or_one_that_failed_does_not(self):
         often = small_fixture(compactions_expected=9)
-        for budget, made in ((SMALL, len(grown(last_two))), (BUDGET, 0)):
+        for budget, made in ((BUDGET, len(grown(last_two))), (shipped.BUDGET, 0)):
             with self.assertRaisesRegex(InputError, f"mine: compacted .*: small: {made} of 9; "):
                 grow_all([often], last_two, "mine", budget, count_words, 0.5)
         for fixture, compactor in ((small_fixture(), last_two), (often, twice)):
-            self.assertEqual(grow_all([fixture], compactor, "mine", SMALL, count_words, 0.5), grown(compactor))
+            self.assertEqual(grow_all([fixture], compactor, "mine", BUDGET, count_words, 0.5), grown(compactor))
         self.assertEqual([context["failed"] for context in grown(twice)], [True])
 
 
@@ -184,17 +177,9 @@ class Reading(Files):
         self.assertEqual(digest, hashlib.sha256(data).hexdigest())
 
     def test_a_line_that_cannot_be_checked_is_taken(self):
-        for told, wrong in {
-                "conversation_id is": line(conversation_id=3), "compaction is": line(0), "turn is": line(turn=0),
-                "no list of messages": line(messages=[]), "field 'note'": line(note=1), "is \\[1\\], not an": [1],
-                "message 1 has no role": line(messages=[{"role": "x", "content": ""}]),
-                "compaction is True": line(compaction=True), "opaque is 'no'": line(opaque="no"),
-                "inside is 1": line(turn=3, inside=1), "at turn 14, the fixture of small": line(turn=14)}.items():
-            with self.subTest(told), self.assertRaisesRegex(InputError, f"line 1.*{told}"):
-                self.read(wrong)
+        for case in named_cases(__file__, "refused-lines.json"):
+            with self.subTest(case["name"]), self.assertRaisesRegex(InputError, f"line 1.*{case['told']}"):
+                self.read(line() | case["change"])
+        self.assertRaisesRegex(InputError, r"line 1.*is \[1\], not an", self.read, [1])
         self.assertRaisesRegex(InputError, "stands twice", self.read, line(), line())
         self.assertRaisesRegex(InputError, "no context", self.read)
-
-
-if __name__ == "__main__":
-    unittest.main()

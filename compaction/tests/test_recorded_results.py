@@ -1,7 +1,6 @@
 """The recorded comparisons of the shipped fixtures are what a fresh run gives, and what the README shows."""
 
 import json
-import unittest
 from pathlib import Path
 
 import tokenizer
@@ -53,7 +52,3 @@ class Recorded(Files):
             with self.subTest(name):
                 (line,) = [line for line in readme.split("\n") if line.startswith(f"| {name} |")]
                 self.assertTrue(line.endswith(" | ".join(["", *map(table.value, rows), ""]).rstrip()), line)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -3,25 +3,19 @@
 import copy
 import json
 import unittest
-from pathlib import Path
 
 from base.command import InputError, read_json
 from base.stats import resolution
-from base.tests.made import Files
+from base.tests.made import Files, named_cases
 from compaction import result_file
+from compaction.fixtures.items import JUDGED
 from compaction.result_file import check_report, item_problems, record, record_path, side_problems
 from compaction.tests.made import made_item, made_report, made_result
 
-
-def judged(verdict):
-    return made_result(lambda question: {"verdict": verdict})
-
-
 COPIED = made_result(extractive=True)
-RESULTS = [COPIED, made_result(), judged("absent"), judged("contradicted"), judged("supported"),
-           made_result(extractive=True, opaque=[2])]
+RESULTS = [COPIED, made_result(), made_result(extractive=True, opaque=[2]),
+           *(made_result(lambda question, verdict=verdict: {"verdict": verdict}) for verdict in JUDGED)]
 PAIR = json.loads(json.dumps(made_report(COPIED, COPIED, resolution(0.5, 10))))
-EDITED = read_json(Path(__file__).parent / "edited-results.json")
 
 
 def edited(path, value):
@@ -43,10 +37,9 @@ class Checking(unittest.TestCase):
             check_report(json.loads(json.dumps(made_report(result, result))), "r.json")
 
     def test_an_edited_result_is_believed(self):
-        self.assertEqual(len({case["name"] for case in EDITED}), 30)
         twice = [{"name": f"{field} twice", "path": f"candidate {field} {len(PAIR['candidate'][field])}",
                   "value": PAIR["candidate"][field][0], "told": "stands twice"} for field in ("items", "contexts")]
-        for case in EDITED + twice:
+        for case in named_cases(__file__, "edited-results.json") + twice:
             with self.subTest(case["name"]):
                 with self.assertRaisesRegex(InputError, case["told"]) as caught:
                     check_report(edited(case["path"], case["value"]), "r.json")
@@ -58,13 +51,11 @@ class Checking(unittest.TestCase):
     def test_a_failed_compaction_kept_an_item_or_one_inside_a_turn_surely_came_after_it(self):
         context = {"turn": 9, "inside": False, "opaque": False, "failed": False}
         for change, turn, verdicts, told in (
-            ({"failed": True}, 1, ["absent"], []),
-            ({"failed": True}, 1, ["verbatim"], ["compaction 1: cannot be verbatim without a judge's key there"]),
-            ({"inside": True}, 8, ["verbatim"], []),
-            ({"inside": True}, 8, [], []),
-            ({}, 8, [], ["compaction 1: no verdict, stated before it"]),
-        ):
-            self.assertEqual(list(item_problems(made_item(*verdicts) | {"turn": turn}, {"1": context | change})), told)
+            ("failed", 1, ["absent"], []), ("inside", 8, ["verbatim"], []), ("inside", 8, [], []),
+            ("failed", 1, ["verbatim"], ["compaction 1: cannot be verbatim without a judge's key there"]),
+            ("", 8, [], ["compaction 1: no verdict, stated before it"])):
+            item, changed = made_item(*verdicts) | {"turn": turn}, context | ({change: True} if change else {})
+            self.assertEqual(list(item_problems(item, {"1": changed})), told)
 
     def test_a_compaction_that_left_more_than_the_window_did_not_fail(self):
         first, *others = COPIED["contexts"]
@@ -110,7 +101,3 @@ class Recording(Files):
     def test_a_recorded_name_leads_out_of_the_folder(self):
         self.assertEqual(record_path("", ["../../x y", "m:f"]), result_file.RESULTS / "..-..-x-y-against-m-f.json")
         self.assertEqual(record_path(self.folder / "r.json", ["x"]), self.folder / "r.json")
-
-
-if __name__ == "__main__":
-    unittest.main()

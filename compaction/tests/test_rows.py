@@ -5,7 +5,7 @@ from collections import Counter
 
 from base.command import InputError
 from base.stats import wilson
-from base.tests.made import Files
+from base.tests.made import Files, named_cases
 from compaction.rows import GATES, compliant, lost_at, read_gates, summarize, tokens_row
 from compaction.tests.doubles import small_fixture
 from compaction.tests.made import made_item, made_result, made_row
@@ -13,34 +13,10 @@ from compaction.tests.made import made_item, made_result, made_row
 
 class Gates(Files):
     def test_a_gate_is_met_or_missed_by_a_value_that_does_not_decide_it(self):
-        for row, state in (
-            (made_row("constraint", 95, 100), "met"),  # exactly at its gate
-            (made_row("reference", 49, 50), "met"),
-            (made_row("open_question", 9, 10), "met"),
-            (made_row("constraint", 95, 100, unknown=5), "met"),
-            (made_row("constraint", 90, 100, unknown=6), "undecided"),
-            (made_row("constraint", 80, 100, unknown=5), "missed"),
-            (made_row("contradictions", 0, 50, unknown=1), "undecided"),  # it may be one
-            (made_row("contradictions", 1, 50, unknown=1), "missed"),
-            (made_row("contradictions", 0, 50), "met"),
-            (made_row("constraint", 0, 0), "undecided"),  # shows nothing
-            (made_row("constraint", 0, 9, gate=None), "no gate"),
-            (tokens_row([], 1000), "undecided"),
-            (tokens_row([101], 100), "missed"),
-            (tokens_row([100], 100), "met"),
-            (tokens_row([10] * 30 + [None], 100), "met"),  # one of 31 lies above the 95th
-            (tokens_row([10] * 5 + [None], 100), "undecided"),
-            (tokens_row([101, None], 100), "missed"),
-            (tokens_row([101] + [None] * 30, 100), "undecided"),  # they may all be small
-            (tokens_row([None], 100), "undecided"),
-        ):
-            with self.subTest(row):
-                self.assertEqual(row["state"], state)
-
-    def test_the_default_gates_are_not_the_published_ones(self):
-        self.assertEqual(list(GATES.items()),
-                         [("constraint", 0.95), ("open_question", 0.90), ("commitment", 0.95), ("reference", 0.98),
-                          ("contradictions", 0), ("prompt_tokens", "budget")])
+        for case in named_cases(__file__, "gate-cases.json"):
+            with self.subTest(case["name"]):
+                row = made_row(*case["row"]) if "row" in case else tokens_row(*case["tokens"])
+                self.assertEqual(row["state"], case["state"])
 
     def test_a_gate_of_a_file_is_not_used_or_one_that_is_none_is(self):
         given = {"constraint": 1, "commitment": 0, "contradictions": 0, "reference": None, "prompt_tokens": 700}
@@ -52,6 +28,9 @@ class Gates(Files):
 
 
 class Rows(unittest.TestCase):
+    def test_the_default_gates_are_not_the_published_ones(self):
+        self.assertEqual(list(GATES.values()), [0.95, 0.90, 0.95, 0.98, 0, "budget"])
+
     def test_a_range_and_its_interval_leave_out_an_end(self):
         row = made_row("constraint", 90, 100, unknown=6)
         self.assertEqual((row["worst"], row["best"]), (0.9, 0.96))
@@ -75,15 +54,12 @@ class Compliance(unittest.TestCase):
             self.assertIs(compliant([{"state": state} for state in states.split()] + [{"state": "no gate"}]), wanted)
         self.assertIsNone(compliant(summarize([made_item("verbatim")], [], 100, dict.fromkeys(GATES))["rows"]))
 
-    def test_a_failed_compaction_is_compliant_where_its_rows_are(self):
+    def test_a_failed_compaction_or_a_conversation_without_a_context_is_compliant(self):
         context, gates = made_result()["contexts"][0], dict.fromkeys(GATES) | {"prompt_tokens": 100}
         for failed in (True, False):
             self.assertIs(summarize([], [context | {"failed": failed}], 100, gates)["compliant"], not failed)
-
-    def test_a_conversation_without_a_context_is_compliant(self):
         fixtures = [small_fixture(), small_fixture(conversation_id="b")]
         text = {1: " ".join(item["literal"] + "." for item in fixtures[0]["must_survive"])}
-        fixtures[1]["must_survive"] = [item | {"id": "b" + item["id"]} for item in fixtures[1]["must_survive"]]
         for count, wanted in ((1, (True, [], [])), (2, (None, ["b"], []))):
             result = made_result(extractive=True, said=text, fixtures=fixtures[:count])
             self.assertEqual(tuple(result[field] for field in ("compliant", "uncovered", "never_checked")), wanted)
@@ -104,7 +80,3 @@ class Items(unittest.TestCase):
         result = made_result(extractive=True, said={1: "x"}, turns={1: 3})
         self.assertEqual((result["never_checked"], [bool(item["verdicts"]) for item in result["items"]]),
                          (["small-3", "small-4"], [True, True, False, False]))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -68,7 +68,3 @@ class Table(unittest.TestCase):
         self.assertEqual(sum("judged; unmeasured judge]" in line for line in lines), 5)  # every row but the size
         place = next(number for number, line in enumerate(lines) if line.startswith("constraints"))
         self.assertEqual(lines[place + 1], "    [2 judged; unmeasured judge]")
-
-
-if __name__ == "__main__":
-    unittest.main()

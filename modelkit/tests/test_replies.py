@@ -3,11 +3,10 @@ import random
 import re
 import sys
 import unittest
-from pathlib import Path
 
+from base.tests.made import named_cases
 from modelkit import replies
 
-CASES = json.loads((Path(__file__).parent / "reply_cases.json").read_text(encoding="utf-8"))
 NOISE = ["Sure! Here it is:", "It's {this} one:", "```json\n", "````\n```\n", "{}", "[1]", "{x | x > 0}", "\\", "“so”",
          "// see", "[0, 1)", "\n", "😀", "Dear {{name}}:", '"quoted"', "} ", 'a 5" pipe']
 ALPHABET = "ab'{}[],:\\/#`\n é\u2028😀"
@@ -15,14 +14,10 @@ ALPHABET = "ab'{}[],:\\/#`\n é\u2028😀"
 
 class ReplyCases(unittest.TestCase):
     def test_every_case_in_the_file(self):
-        for case in CASES:
+        for case in named_cases(__file__, "reply_cases.json"):
             with self.subTest(case["name"]):
                 self.assertEqual(replies.parse_reply(case["reply"]), (case["object"], case["took"]))
                 self.assertEqual(replies.diagnose(case["reply"]), case["diagnosis"])
-
-    def test_the_file_has_cases_and_no_two_share_a_name(self):
-        self.assertTrue(CASES)
-        self.assertEqual(len(CASES), len({case["name"] for case in CASES}))
 
 
 class Properties(unittest.TestCase):

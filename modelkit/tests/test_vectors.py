@@ -1,16 +1,17 @@
-"""Every entry of vectors.json, the published inputs and results of the modules in this folder."""
+"""Every entry of vectors.json, published inputs and results, and every case of function_cases.json, plain calls."""
 
 import json
 import random
 import unittest
 from functools import partial
+from importlib import import_module
 from math import sqrt
 from pathlib import Path
 
+from base.tests.made import named_cases
 from modelkit import prompts, replies, retrieval, scoring, tools
 
 VECTORS = json.loads((Path(__file__).parent / "vectors.json").read_text(encoding="utf-8"))
-PLACES = 10
 REGISTRY = VECTORS["tools.tool_manifest"]["tools"]
 PLAIN = {  # name of an entry: what is called, the entry's fields that it takes and those that hold what it gives
     "prompts.build_prompt": (lambda kwargs: prompts.build_prompt(**kwargs), "kwargs", "result"),
@@ -23,11 +24,33 @@ PLAIN = {  # name of an entry: what is called, the entry's fields that it takes 
     "retrieval.chunk_fixed": (retrieval.chunk_fixed, "text size overlap", "result"),
     "retrieval.chunk_sentences": (retrieval.chunk_sentences, "text max_chars", "result"),
     "retrieval.tokens": (retrieval.tokens, "text", "result"),
+    "retrieval.cosine_of_embeddings": (
+        lambda *texts: retrieval.cosine(*map(retrieval.embed, texts)), "a b", "result"),
     "tools.tool_manifest": (tools.tool_manifest, "tools", "result"),
     "tools.check_call": (partial(tools.check_call, tools=REGISTRY), "name arguments", "problems")}
 
 
+def plain(value):
+    """A result as JSON has it, numbers to 10 places: the last digits are those of a sum."""
+    return json.loads(json.dumps(value), parse_float=lambda number: round(float(number), 10))
+
+
+class Functions(unittest.TestCase):
+    def test_every_case_in_the_file(self):
+        for case in named_cases(__file__, "function_cases.json"):
+            module, name = case["call"].split(".")
+            with self.subTest(case["name"], call=case["call"]):
+                function = getattr(import_module(f"modelkit.{module}"), name)
+                if "refused" in case:
+                    self.assertRaisesRegex(ValueError, case["refused"], function, *case["args"])
+                else:
+                    self.assertEqual(plain(function(*case["args"])), case["gives"])
+
+
 class Vectors(unittest.TestCase):
+    def alike(self, result, expected):
+        self.assertEqual(plain(result), plain(expected))
+
     def test_each_entry_of_the_file_has_a_test_here(self):
         for name in VECTORS:
             with self.subTest(name):
@@ -39,7 +62,7 @@ class Vectors(unittest.TestCase):
                 with self.subTest(name, entry=entry):
                     expected = [entry[field] for field in given.split()]
                     result = function(*(entry[field] for field in taken.split()))
-                    self.assertEqual(result, tuple(expected) if len(expected) > 1 else expected[0])
+                    self.alike(result if len(expected) > 1 else [result], expected)
 
     def test_retrieval_stop_list(self):
         self.assertEqual(sorted(retrieval.STOP_WORDS), VECTORS["retrieval.stop_list"])
@@ -74,20 +97,13 @@ class Vectors(unittest.TestCase):
         self.assertIsNone(obj)
         self.assertEqual(len(history), entry["stubborn_attempts"])
 
-    def test_retrieval_cosine_of_embeddings(self):
-        for entry in VECTORS["retrieval.cosine_of_embeddings"]:
-            score = retrieval.cosine(retrieval.embed(entry["a"]), retrieval.embed(entry["b"]))
-            self.assertAlmostEqual(score, entry["result"], PLACES)
-
     def test_retrieval_search(self):
         entry = VECTORS["retrieval.search"]
         index = retrieval.build_index(entry["docs"], max_chars=entry["max_chars"])
         self.assertEqual(len(index), entry["chunks"])
         for asked in entry["queries"]:
             score, row = retrieval.search(index, asked["query"])[0]
-            self.assertAlmostEqual(score, asked["score"], PLACES)
-            if "doc" in asked:
-                self.assertEqual(row["doc"], asked["doc"])
+            self.alike([score, row["doc"]], [asked["score"], asked.get("doc", row["doc"])])
 
     def test_retrieval_chunk_size_tradeoff(self):
         entry, docs = VECTORS["retrieval.chunk_size_tradeoff"], VECTORS["retrieval.search"]["docs"]
@@ -103,9 +119,7 @@ class Vectors(unittest.TestCase):
         entry = VECTORS["retrieval.with_neighbours"]
         index = [{**row, "vec": retrieval.embed(row["text"])} for row in entry["index"]]
         hits = retrieval.search(index, entry["question"])
-        self.assertEqual([row["text"] for _, row in hits], [hit["text"] for hit in entry["hits"]])
-        for (score, _), hit in zip(hits, entry["hits"]):
-            self.assertAlmostEqual(score, hit["score"], PLACES)
+        self.alike([{"score": score, "text": row["text"]} for score, row in hits], entry["hits"])
         self.assertEqual(retrieval.with_neighbours(index, hits[0][1]), entry["expanded"])
 
     def test_retrieval_near_miss(self):
@@ -113,10 +127,9 @@ class Vectors(unittest.TestCase):
         listed = sorted(hit["text"] for hit in entry["ranked"])  # their scores order them, all but the two of 0.0
         ranked = retrieval.search([{"text": text, "vec": retrieval.embed(text)} for text in listed],
                                   entry["question"], k=len(listed))
-        for (score, row), hit in zip(ranked, entry["ranked"]):
-            self.assertAlmostEqual(score, hit["score"], PLACES)
-            if hit["score"]:
-                self.assertEqual(row["text"], hit["text"])
+        self.alike([score for score, _ in ranked], [hit["score"] for hit in entry["ranked"]])
+        self.assertEqual([row["text"] for score, row in ranked if score],
+                         [hit["text"] for hit in entry["ranked"] if hit["score"]])
 
     def test_retrieval_bm25_and_hybrid(self):
         entry = VECTORS["retrieval.bm25_and_hybrid"]
@@ -124,11 +137,10 @@ class Vectors(unittest.TestCase):
         for asked in entry["queries"]:
             lexical = retrieval.bm25(asked["query"], entry["chunks"])
             dense = [retrieval.cosine(embed(asked["query"]), embed(chunk)) for chunk in entry["chunks"]]
-            for name, scores in (("bm25", lexical), ("dense", dense), ("hybrid", retrieval.hybrid(dense, lexical))):
-                for score, expected in zip(scores, asked[name], strict=True):
-                    self.assertAlmostEqual(score, expected, PLACES)
-        for term, expected in entry["idf"].items():
-            self.assertAlmostEqual(retrieval.Bm25Index(entry["chunks"]).idf(term), expected, PLACES)
+            self.alike([lexical, dense, retrieval.hybrid(dense, lexical)],
+                       [asked[name] for name in ("bm25", "dense", "hybrid")])
+        index = retrieval.Bm25Index(entry["chunks"])
+        self.alike({term: index.idf(term) for term in entry["idf"]}, entry["idf"])
 
     def test_retrieval_rerank(self):
         entry = VECTORS["retrieval.rerank"]
@@ -142,8 +154,7 @@ class Vectors(unittest.TestCase):
         def search(question):
             return [(score, row["text"]) for score, row in retrieval.search(index, question)]
 
-        for question, expected in entry["best_scores"].items():
-            self.assertAlmostEqual(search(question)[0][0], expected, PLACES)
+        self.alike({question: search(question)[0][0] for question in entry["best_scores"]}, entry["best_scores"])
         for question in entry["refused"] + entry["answered"]:
             answer = retrieval.answer_with_guard(question, search, lambda _, texts: texts[0], entry["threshold"])
             self.assertEqual(answer == entry["refusal"], question in entry["refused"])
@@ -202,8 +213,7 @@ class Vectors(unittest.TestCase):
     def test_scoring_compare(self):
         entry = VECTORS["scoring.compare"]
         result = scoring.compare(entry["golden"], entry["candidate"])
-        self.assertEqual({**result, "before": round(result["before"], 9), "after": round(result["after"], 9)},
-                         entry["result"])
+        self.alike(result, entry["result"])
         self.assertEqual(scoring.gate_on_mean(result), entry["gate_on_mean"])
         self.assertEqual(scoring.gate_on_regressions(result), entry["gate_on_regressions"])
 
@@ -215,8 +225,8 @@ class Vectors(unittest.TestCase):
         self.assertEqual(scoring.choose(runs, entry["loose_budget"])["name"], entry["chosen_loose"])
         self.assertEqual(scoring.choose(runs, entry["impossible"]), entry["chosen_impossible"])
         by_name = {run["name"]: run for run in runs}
-        self.assertAlmostEqual(scoring.cost_per_point(by_name[entry["chosen"]], by_name[entry["chosen_loose"]]),
-                               entry["cost_per_point"], PLACES)
+        self.alike(scoring.cost_per_point(by_name[entry["chosen"]], by_name[entry["chosen_loose"]]),
+                   entry["cost_per_point"])
 
 
 def embed_known(known, same_meaning, text):

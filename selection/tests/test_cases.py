@@ -6,14 +6,14 @@ from copy import deepcopy
 from pathlib import Path
 
 from base.command import read_json
-from base.tests.made import Files, cases_beside, edited
+from base.tests.made import Files, edited, named_cases
 from evaluate import CASES
 from selection.cases import CaseError, check_set, load_cases
 
 VALID = read_json(Path(__file__).with_name("valid-sets.json"))  # {form: case set}
 LIST, LARGER = VALID.values()
 # {"name", "form", "at": path, "put": [value], or [] to leave the place out, "says"}
-MISTAKES = cases_beside(__file__, "case-mistakes.json")
+MISTAKES = named_cases(__file__, "case-mistakes.json")
 SAYS = "^set.json: [^\n]{1,400}$"
 
 

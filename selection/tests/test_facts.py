@@ -6,7 +6,7 @@ import unittest
 from unittest import mock
 
 import strategies
-from base.tests.made import cases_beside
+from base.tests.made import named_cases
 from evaluate import grade
 from selection.cases import CaseError, ambiguous_facts, check_rendered
 from selection.tests.made import Template, case_of, count
@@ -33,7 +33,7 @@ def request_of(case, turns=(), notes=(), messages=None, question=None, rule=None
 
 class Credits(unittest.TestCase):
     def test_a_fact_is_credited_that_the_request_does_not_hold_or_one_that_it_holds_is_missed(self):
-        for row in cases_beside(__file__, "fact-cases.json"):
+        for row in named_cases(__file__, "fact-cases.json"):
             facts = list(map(fact, row["required"]))
             case = case_of(*row["turns"], LONG, required=facts, stale=facts, room=400)
             case |= {field: row[field] for field in ("instructions", "current") if field in row}

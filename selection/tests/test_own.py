@@ -5,7 +5,7 @@ import json
 import unittest
 
 from base.command import InputError
-from base.tests.made import Files, cases_beside, needs_tokenizer
+from base.tests.made import Files, named_cases, needs_tokenizer
 from base.tests.made import run as run_command
 from evaluate import main, run
 from selection.reporting import complaints
@@ -36,7 +36,7 @@ def fills_one_list(case, count):
     kept[:] = chosen["turns"]
     return {**chosen, "turns": kept}
 """
-WRONG = cases_beside(__file__, "wrong-selectors.json")  # what a selector gives, and what is told
+WRONG = named_cases(__file__, "wrong-selectors.json")  # what a selector gives, and what is told
 OWN += "".join(f"def wrong_{number}(case, count): return {row['gives']}\n" for number, row in enumerate(WRONG))
 
 

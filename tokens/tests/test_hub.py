@@ -9,7 +9,7 @@ from unittest import mock
 
 import prepare
 from base.command import InputError, sha256
-from base.tests.made import cases_beside, run
+from base.tests.made import named_cases, run
 from tokens.sources import Hub, SourceError, pin
 from tokens.tests.made import CONTENTS, Packages, archive_of, cut, manifest_of, package
 
@@ -185,7 +185,7 @@ class Pinning(Command):
         self.assertFalse(self.target.exists())
 
     def test_files_that_cannot_be_pinned_are_pinned(self):
-        for row in cases_beside(__file__, "unpinnable.json"):
+        for row in named_cases(__file__, "unpinnable.json"):
             with self.subTest(row["name"]):
                 self.assertRaisesRegex(InputError, row["says"], pin, "a/b", None, self.give(row["files"], row["name"]))
         self.assertRaisesRegex(InputError, "no such folder", pin, "a/b", None, Path("nowhere"))

@@ -11,7 +11,7 @@ from unittest import mock
 import prepare
 from base.command import InputError
 from base.lines import lock
-from base.tests.made import cases_beside, edited
+from base.tests.made import edited, named_cases
 from tokens.manifest import leftovers, verify
 from tokens.sources import folder_source
 from tokens.tests.made import CONTENTS, ROOT, Folder, fails
@@ -147,7 +147,7 @@ class Manifests(Folder):
         self.assertEqual((manifest["model"], manifest["license"]), ("google/gemma-4-E2B-it", "Apache-2.0"))
 
     def test_a_manifest_that_cannot_be_used_is_read_or_refused_without_the_field(self):
-        for row in cases_beside(__file__, "broken-manifests.json"):
+        for row in named_cases(__file__, "broken-manifests.json"):
             with self.subTest(row["name"]):
                 path = self.write("m.json", edited(self.manifest, row["at"], *row["put"]))
                 self.assertRaisesRegex(InputError, row["says"], prepare.read_manifest, path)

@@ -6,7 +6,7 @@ from unittest import mock
 
 import tokenizer
 from base.command import InputError
-from base.tests.made import Files, cases_beside, run
+from base.tests.made import Files, named_cases, run
 from tokens.request_file import cost_by_message, read_requests
 from tokens.template import CountError
 
@@ -22,7 +22,7 @@ def characters(messages, tools=None):
 
 class Requests(Files):
     def test_a_form_of_file_is_refused_or_read_as_another_or_one_that_is_no_request_is_counted(self):
-        for case in cases_beside(__file__, "request-files.json"):
+        for case in named_cases(__file__, "request-files.json"):
             path = self.write("f", case["text"])
             with self.subTest(case["name"]):
                 if "says" in case:

@@ -9,7 +9,7 @@ from unittest import mock
 from tokenizers import AddedToken
 
 from base.command import InputError
-from base.tests.made import Files, cases_beside, needs_tokenizer
+from base.tests.made import Files, named_cases, needs_tokenizer
 from tokenizer import Counter, CountError, counter, load_counter
 from tokens.probes import chat, system
 from tokens.tests.made import manifest_of
@@ -17,7 +17,7 @@ from tokens.tests.template_table import conversation, text_of
 
 MANIFEST = {**manifest_of({"tokenizer.json": b"", "chat_template.jinja": b""}), "model": "made/up"}
 # what templates do to messages: {"way", "sums": what a counter has to find, "template" or "replace": pairs in PLAIN}
-TEMPLATES = {case.pop("name"): case for case in cases_beside(__file__, "templates.json")}
+TEMPLATES = {case.pop("name"): case for case in named_cases(__file__, "templates.json")}
 MARKS = ["</think>", "<done>", "</tool>", "[cut]", "{mark}", "think hard", "stop", "<|im|>", "<|end|>"]
 PLAIN = ("{{ bos_token }}{% for m in messages %}<|im|>{{ m.role }}\n{{ m.content | trim }}<|end|>\n{% endfor %}"
          "<|im|>assistant\n")
@@ -148,7 +148,7 @@ class Rendering(Counting):
         for _ in range(200_000):
             deep = [deep]
         deeper = {"template": "{{ messages[0].content | tojson }}", "content": deep, "says": "fails on .*: ."}
-        for case in [*cases_beside(__file__, "rendering-cases.json"), {"name": "too deep", **deeper}]:
+        for case in [*named_cases(__file__, "rendering-cases.json"), {"name": "too deep", **deeper}]:
             count = counter_of(case["template"], **({"today": case["today"]} if "today" in case else {}))
             messages = case.get("messages") or [{"role": "user", "content": case["content"]}]
             with self.subTest(case["name"]):

@@ -1,12 +1,8 @@
-"""Named cases, made-up files of LoCoMo and LongMemEval, a chat log, a row and a report of an evaluation."""
+"""Made-up files of LoCoMo and LongMemEval, a chat log, a row and a report of an evaluation."""
 
-from functools import partial
 from itertools import zip_longest
 
-from base.tests.made import cases_beside
 from evaluate import summarize
-
-named_cases = partial(cases_beside, __file__)
 
 
 def part(expected, actual):

@@ -7,11 +7,11 @@ import unittest
 from contextlib import suppress
 
 from base.command import InputError
-from base.tests.made import Files, changed_value, needs_tokenizer, run
+from base.tests.made import Files, changed_value, named_cases, needs_tokenizer, run
 from base.turns import MessageError, calls_of, text_of
 from strategies import STRATEGIES
 from workbench.adapter import BudgetError, choose, choose_messages, main
-from workbench.tests.made import CALL, CHAT, message, named_cases
+from workbench.tests.made import CALL, CHAT, message
 
 PAST = [*CHAT[:5], {"role": "user", "content": "Thanks. We must keep the port at 80."},
         {"role": "assistant", "content": "Noted."},
@@ -20,7 +20,7 @@ LONG = [*PAST[:6], {"role": "assistant", "content": "word " * 500}]  # over any 
 NOTE = "- [turn 2, user] We must keep the port at 80."
 TOOLS = [{"type": "function", "function": {"name": "look", "description": "one two three four five"}}]
 # what follows a user message, or stands in it, in ordinary chats
-ODD = {case["name"]: list(map(message, case["turn"])) for case in named_cases("odd-turns.json")}
+ODD = {case["name"]: list(map(message, case["turn"])) for case in named_cases(__file__, "odd-turns.json")}
 
 
 def assistant(content, **more):

@@ -8,10 +8,10 @@ from xml.etree import ElementTree
 
 from base.command import InputError, NotComparable
 from base.stats import mcnemar
-from base.tests.made import Files, run
+from base.tests.made import Files, named_cases, run
 from workbench.compare import LEAST, compare, gate_lines, main, paired
 from workbench.report.tests.made import sweep
-from workbench.tests.made import named_cases, part, report, row
+from workbench.tests.made import part, report, row
 
 
 def rows(shorthand):
@@ -21,7 +21,7 @@ def rows(shorthand):
 
 class Gate(unittest.TestCase):
     def test_every_case_in_the_file(self):
-        for case in named_cases("compare-cases.json"):
+        for case in named_cases(__file__, "compare-cases.json"):
             with self.subTest(case["name"]):
                 before = report(*rows(case["before"]))
                 after = report(*rows(case["after"]), **case.get("changes", {}))

@@ -7,13 +7,13 @@ import unittest
 from collections import Counter
 from pathlib import Path
 
-from base.tests.made import Files, needs_tokenizer, run
+from base.tests.made import Files, named_cases, needs_tokenizer, run
 from selection.cases import check_set
 from workbench.import_cases import case_set, main, that_fit
 from workbench.published_sets import import_locomo, import_longmemeval
-from workbench.tests.made import CHAT, locomo, longmemeval, message, named_cases, part, question
+from workbench.tests.made import CHAT, locomo, longmemeval, message, part, question
 
-CASES = named_cases("import-cases.json")
+CASES = named_cases(__file__, "import-cases.json")
 
 
 def content(case):

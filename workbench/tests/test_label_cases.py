@@ -5,10 +5,9 @@ from unittest import mock
 
 from base.lines import LineFile
 from base.result_files import fact_name
-from base.tests.made import Files, needs_tokenizer, run
+from base.tests.made import Files, named_cases, needs_tokenizer, run
 from selection.cases import load_cases
 from workbench.label_cases import candidates, main, pieces, read_answer, sentences
-from workbench.tests.made import named_cases
 
 HISTORY = [
     {"id": "1", "user": "We chose Redis. The weather is fine.", "assistant": "Noted."},
@@ -47,7 +46,7 @@ class Terminal(Files):
                 for case in load_cases(self.out)} if self.out.exists() else {}
 
     def test_every_case_in_the_file(self):
-        for number, case in enumerate(named_cases("label-cases.json")):
+        for number, case in enumerate(named_cases(__file__, "label-cases.json")):
             value = unlabelled("one", "two", history=HISTORY + case.get("more", []), **case.get("changes", {}))
             self.begin(value, out=f"out{number}.json")
             for session in case["sessions"]:

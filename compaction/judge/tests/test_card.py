@@ -5,7 +5,7 @@ import unittest
 from collections import Counter
 
 from base.command import InputError
-from base.tests.made import Files, run
+from base.tests.made import Files, named_cases, run
 from compaction.fixtures.items import JUDGED
 from compaction.judge.__main__ import LABELS, REPEATS, ask_all, main, make_card, questions, read_labels
 
@@ -14,11 +14,6 @@ LABELLED = {"labelled_by": "the test", "items": [
     {"id": f"{label}-{n}", "probe": f"Is {n} so?", "expect": "Yes.", "context": f"{label} {n}", "label": label,
      **PLANTED[label]} for n in range(4) for label in JUDGED]}
 OVERLAP = ["--judge", "compaction.tests.doubles:overlap_judge"]
-
-
-def perfect(question):
-    """Double of a judge that reads the label in the first words of a context."""
-    return {"verdict": question["context"].split()[0]}
 
 
 def mumbles(question):
@@ -37,36 +32,11 @@ def card(verdict_of, repeats=3):
 
 
 class Card(unittest.TestCase):
-    def test_a_judge_that_is_always_right(self):
-        made = card(lambda label, time: label)
-        self.assertEqual(made["agreement"], {"right": 12, "judged": 12, "unjudged": 0})
-        self.assertEqual(made["kappa"], 1.0)
-        self.assertEqual(made["confusion"], {a: {b: 4 if a == b else 0 for b in JUDGED} for a in JUDGED})
-        self.assertEqual(made["repeats"], {"times": 3, "items": 12, "compared": 12, "flipped": 0})
-        self.assertEqual(made["order"], {"pairs": 12, "compared": 12, "flipped": 8})  # it reads the first context only
-        self.assertEqual(
-            made["planted"], {"specific": {"judged": 4, "accepted": 0}, "vague": {"judged": 4, "accepted": 0}})
-
-    def test_a_judge_that_accepts_everything_looks_good(self):
-        made = card(lambda label, time: "supported")
-        self.assertEqual((made["agreement"]["right"], made["kappa"]), (4, 0.0))
-        self.assertEqual([made["planted"][kind]["accepted"] for kind in ("specific", "vague")], [4, 4])
-        self.assertEqual(made["order"]["flipped"], 0)
-
-    def test_the_confusion_table_is_turned_round(self):
-        made = card(lambda label, time: {"contradicted": "absent"}.get(label, label))["confusion"]
-        self.assertEqual(made["contradicted"], {"supported": 0, "absent": 4, "contradicted": 0})
-        self.assertEqual(made["absent"], {"supported": 0, "absent": 4, "contradicted": 0})
-
-    def test_an_unreadable_reply_is_right_or_wrong(self):
-        made = card(lambda label, time: None if label == "supported" else label)
-        self.assertEqual(made["agreement"], {"right": 8, "judged": 8, "unjudged": 4})
-        self.assertEqual(made["confusion"]["supported"], {verdict: 0 for verdict in JUDGED})
-        self.assertEqual(made["repeats"], {"times": 3, "items": 12, "compared": 8, "flipped": 0})
-        made = card(lambda label, time: None)  # no figure of it looks good
-        self.assertEqual((made["kappa"], made["agreement"]), (None, {"right": 0, "judged": 0, "unjudged": 12}))
-        self.assertEqual(made["order"], {"pairs": 12, "compared": 0, "flipped": 0})
-        self.assertEqual(made["planted"]["vague"], {"judged": 0, "accepted": 0})
+    def test_every_case_in_the_file(self):
+        for case in named_cases(__file__, "card-cases.json"):
+            made = card(lambda label, time, verdicts=case["verdicts"]: verdicts.get(label, label))
+            with self.subTest(case["name"]):
+                self.assertEqual({field: made[field] for field in case["card"]}, case["card"])
 
     def test_a_flip_in_ten_repeats_is_missed_or_an_unreadable_reply_is_one(self):
         self.assertEqual(REPEATS, 10)
@@ -115,8 +85,4 @@ class Command(Files):
         keep.write_text("".join(lines[:20]) + lines[20][:9])
         self.assertEqual(run(main, *OVERLAP, *argv), whole)
         self.assertEqual(keep.read_text(), "".join(lines))
-        self.refused("another judge", main, "--judge", f"{__name__}:perfect", *argv)
-
-
-if __name__ == "__main__":
-    unittest.main()
+        self.refused("another judge", main, "--judge", f"{__name__}:mumbles", *argv)

@@ -2,7 +2,6 @@
 
 import json
 import os
-import unittest
 from unittest import mock
 
 import tokenizer
@@ -57,13 +56,9 @@ class Asking(Files):
     def test_a_judge_that_cannot_be_read_decides_items_or_is_asked_again_offline(self):
         verdicts = self.folder / "verdicts.jsonl"
         argv = ["--compactor", f"{__name__}:rewrites", "--verdicts", verdicts]
-        rows, missing = [], None
-        for judge in (["--judge", self.model], []):
-            result = self.made(3, check, *argv, *judge)["candidate"]
-            rows.append(result["rows"])
-            missing = result["missing_verdicts"]["unjudged"]
-            self.assertEqual(len(self.server.chats), 3 * missing)
-        self.assertEqual(rows[0], rows[1])
+        online, offline = (self.made(3, check, *argv, *judge)["candidate"] for judge in (["--judge", self.model], []))
+        missing = offline["missing_verdicts"]["unjudged"]
+        self.assertEqual((offline["rows"], len(self.server.chats)), (online["rows"], 3 * missing))
         lines = [json.loads(line)["verdict"] for line in verdicts.read_text().splitlines()]
         self.assertEqual((lines, missing > 0), ([None] * missing, True))
 
@@ -125,7 +120,3 @@ class Asking(Files):
         self.server.digest = "0" * 64
         self.refused("is pinned", replay.main, "--compactor", "recent", "--model", self.model, *self.small)
         self.assertEqual(self.server.chats, [])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -13,8 +13,21 @@ from tokens.manifest import MANIFEST
 from workbench.compare import compare
 from workbench.report.__main__ import main
 from workbench.report.chart import chart
-from workbench.report.tests.made import (ALL, FORMS, NASTY, REPLAY, RESULTS, ROOT, SIGNALS, SURVEY, UNGRADED, Pages,
-                                         Tags, evaluation, sweep)
+from workbench.report.tests.made import (
+    ALL,
+    FORMS,
+    NASTY,
+    REPLAY,
+    RESULTS,
+    ROOT,
+    SIGNALS,
+    SURVEY,
+    UNGRADED,
+    Pages,
+    Tags,
+    evaluation,
+    sweep,
+)
 from workbench.report.view import chosen_cases, evaluation_section
 from workbench.tests.made import report, row
 
