@@ -1,4 +1,4 @@
-"""Made-up files of LoCoMo and LongMemEval, a chat log, a row and a report of an evaluation."""
+"""Made-up files of LoCoMo and LongMemEval, a chat log, a case, a row and a report of an evaluation."""
 
 from itertools import zip_longest
 
@@ -57,6 +57,12 @@ def longmemeval(**changes):
     return [{"question_id": "q1", "question_type": "single-session-user", "question": "Where do I live?",
              "question_date": "2023/05/03 (Wed) 09:30", "haystack_dates": ["2023/05/01 (Mon) 18:05"],
              "haystack_sessions": [session], **changes}]
+
+
+def labelled_case(name="one", **changes):
+    """A case of a set, without facts, on the history of its name."""
+    return {"id": name, "split": "dev", "kind": "k", "instructions": "", "current": "Which colour?", "history": name,
+            "budget": {"context_limit": 900, "max_new_tokens": 0, "margin": 0}, "required": [], "stale": [], **changes}
 
 
 def row(case, missing=(), stale=(), total=2, within=True):

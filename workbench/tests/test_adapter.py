@@ -23,14 +23,6 @@ TOOLS = [{"type": "function", "function": {"name": "look", "description": "one t
 ODD = {case["name"]: list(map(message, case["turn"])) for case in named_cases(__file__, "odd-turns.json")}
 
 
-def assistant(content, **more):
-    return {"role": "assistant", "content": content, **more}
-
-
-def user(content):
-    return {"role": "user", "content": content}
-
-
 def count_words(messages, tools=None):
     """A double: counts words of the messages, their calls and the tools in place of tokens."""
     calls = [call["function"]["arguments"] for message in messages for call in message.get("tool_calls") or ()]
@@ -55,7 +47,7 @@ def chosen(budget=10_000, strategy="relevant", messages=PAST, **more):
 class Chosen(unittest.TestCase):
     def test_with_room_for_all_something_is_left_out_or_changed(self):
         def own(case, count):
-            messages = [user("In my words: " + case["current"])]
+            messages = [message("user: In my words: " + case["current"])]
             return {"messages": messages, "turns": [], "notes": 0, "input_tokens": count(messages)}
 
         for strategy in (*STRATEGIES, STRATEGIES["recent"], own):
@@ -63,16 +55,17 @@ class Chosen(unittest.TestCase):
 
     def test_joined_messages_lose_their_call_or_get_that_of_another_turn_with_its_id(self):
         again = {**CALL, "function": {"name": "look", "arguments": '{"at": "the mails"}'}}
-        said = assistant("I look.")
+        said = message("assistant: I look.")
         turns = [[PAST[1], said, {**PAST[2], "tool_calls": [call]}, PAST[3]] for call in (CALL, again)]
         got = chosen(messages=[*turns[0], *turns[1], PAST[-1]])
         self.assertEqual([message for message in got if "tool_calls" in message],
                          [{**said, "tool_calls": [CALL]}, {**said, "tool_calls": [again]}])
 
     def test_a_refusal_or_messages_side_by_side_are_sent_otherwise_than_they_were_counted(self):
-        for said, sent in (([assistant(None, refusal="I cannot.")], "I cannot."),
-                           ([assistant("One."), assistant("Two.")], "One.\n\nTwo.")):
-            self.assertEqual(chosen(messages=[*PAST[:-2], *said, PAST[-1]])[-2], assistant(sent))
+        for said, sent in (([{"role": "assistant", "content": None, "refusal": "I cannot."}], "I cannot."),
+                           (["assistant: One.", "assistant: Two."], "One.\n\nTwo.")):
+            got = chosen(messages=[*PAST[:-2], *map(message, said), PAST[-1]])
+            self.assertEqual(got[-2], message(f"assistant: {sent}"))
 
     def test_a_call_comes_without_its_result_or_a_budget_is_not_kept_or_leaves_no_turn_out(self):
         sizes = set()
@@ -101,7 +94,8 @@ class Chosen(unittest.TestCase):
         picture, token = ODD["a picture"][0], ODD["a control token"][0]
         asked = choose_messages([*LONG, picture], 90, "notes", count=Knows())[-1]["content"]
         self.assertEqual((asked[1:], NOTE in asked[0]["text"]), (picture["content"], True))
-        for question, ending in ((PAST[-1], "What about the disk?"), (token, "What does <|turn> do?"), (user(3), "")):
+        number = {"role": "user", "content": 3}
+        for question, ending in ((PAST[-1], "What about the disk?"), (token, "What does <|turn> do?"), (number, "")):
             asked = choose_messages([*LONG, question], 90, "notes", count=Knows())[-1]["content"]
             self.assertIn(NOTE, asked)
             self.assertTrue(asked.endswith("Question: " + ending), asked)
@@ -122,11 +116,11 @@ class Chosen(unittest.TestCase):
 
     def test_the_bare_rule_is_filled_or_room_that_a_rule_leaves_goes_to_other_than_the_newest_turns(self):
         self.assertEqual(chosen(fill=False), [*PAST[:5], PAST[-1]])
-        says = [user(f"word{number} " * 10) for number in range(9)]
-        messages = [says[0], user("disk"), *says[1:], PAST[-1]]
+        says = [message(f"user: word{number} " + f"word{number} " * 9) for number in range(9)]
+        messages = [says[0], message("user: disk"), *says[1:], PAST[-1]]
         for rule in ("relevant", STRATEGIES["relevant"]):
             got = choose(messages, count_words(messages) - 25, rule, count=count_words)
-            self.assertEqual(got["messages"], [user("disk"), *says[3:], PAST[-1]])
+            self.assertEqual(got["messages"], [message("user: disk"), *says[3:], PAST[-1]])
             self.assertEqual((got["tokens"], [part["messages"] for part in got["left_out"]]),
                              (count_words(got["messages"]), [[0], [2], [3]]))
 
@@ -134,7 +128,8 @@ class Chosen(unittest.TestCase):
         for empty in ("", None):  # what an assistant says beside its calls
             def single(case, count, empty=empty):
                 asked, (call, result) = case["history"][0]["user"], case["history"][0]["messages"]
-                messages = [user(asked), {**call, "content": empty}, result, PAST[6], user(case["current"])]
+                asked, question = message(f"user: {asked}"), message(f"user: {case['current']}")
+                messages = [asked, {**call, "content": empty}, result, PAST[6], question]
                 return {"messages": messages, "turns": [0, 1], "notes": 0, "input_tokens": count(messages)}
 
             got = choose(PAST, count_words(PAST) - 1, single, count=count_words)

@@ -8,19 +8,17 @@ from base.result_files import fact_name
 from base.tests.made import Files, named_cases, needs_tokenizer, run
 from selection.cases import load_cases
 from workbench.label_cases import candidates, main, pieces, read_answer, sentences
+from workbench.tests.made import labelled_case
 
 HISTORY = [
     {"id": "1", "user": "We chose Redis. The weather is fine.", "assistant": "Noted."},
     {"id": "2", "user": "Use RabbitMQ for the queue now.\nThanks!", "assistant": "The queue moves."},
 ]
-LIMITS = {"context_limit": 900, "max_new_tokens": 100, "margin": 0}
 
 
 def unlabelled(*names, history=HISTORY, **changes):
     """A set of cases with these names; the last one has the changes."""
-    cases = [{"id": name, "split": "dev", "kind": "chat log", "instructions": "", "current": "Which queue do we use?",
-              "history": "talk", "budget": LIMITS, "required": [], "stale": []}
-             for name in names]
+    cases = [labelled_case(name, current="Which queue do we use?", history="talk") for name in names]
     cases[-1] |= changes
     return {"format": 1, "histories": {"talk": history}, "cases": cases}
 
@@ -112,7 +110,7 @@ class Terminal(Files):
 
     @needs_tokenizer
     def test_a_question_over_its_budget_is_labelled_first(self):
-        self.begin(unlabelled("one", "two", budget={**LIMITS, "context_limit": 101}))
+        self.begin(unlabelled("one", "two", budget={"context_limit": 1, "max_new_tokens": 0, "margin": 0}))
         self.complained("case 'two'")
 
     def test_labels_of_unchanged_cases_are_asked_again_when_a_log_has_grown(self):

@@ -9,7 +9,7 @@ from selection.retrievers import SELECTORS
 from selection.run import with_input
 from strategies import STRATEGIES
 from workbench.retrieval_table import against, bootstrap, by_group, main, order, pair_cells, read_cases, recall_at
-from workbench.tests.made import locomo, question, row
+from workbench.tests.made import labelled_case, locomo, question, row
 
 HISTORY = {"a-0": "a", "a-1": "a", "b-0": "b", "b-1": "b"}
 
@@ -21,9 +21,7 @@ def graded(case, *missing, **changes):
 def case_set(*facts):
     """A set of two histories with one question each, in the form of any labelled set."""
     turns = [{"id": f"t{number}", "user": f"colour {number}", "assistant": f"Noted {number}."} for number in range(9)]
-    cases = [{"id": name, "split": "dev", "kind": kind, "instructions": "", "current": "Which colour?", "history": name,
-              "budget": {"context_limit": 100, "max_new_tokens": 0, "margin": 0}, "required": list(facts), "stale": []}
-             for name, kind in (("one", "when"), ("two", ""))]
+    cases = [labelled_case("one", kind="when", required=facts), labelled_case("two", kind="", required=facts)]
     return {"format": 1, "histories": {"one": turns, "two": turns[:5]}, "cases": cases}
 
 

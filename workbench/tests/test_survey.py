@@ -1,6 +1,7 @@
 """What a survey could get wrong: a prefix that the whole request does not have, a failure counted as sent."""
 
 import json
+import re
 import unittest
 from pathlib import Path
 
@@ -8,20 +9,27 @@ from base.tests.made import Files, needs_tokenizer, run
 from strategies import STRATEGIES
 from tokenizer import CountError, counter
 from workbench.survey import Tokens, common_prefix, main, survey
-from workbench.tests.made import CALL
+from workbench.tests.made import CALL, labelled_case
 
 
 class WordCounter:
-    """A double: a message is "<", its role, its words, ">"; each is one token, and a request ends with "<", "model"."""
+    """A double: a message is "<", its role, its words, ">"; each is one token, and a request ends with "<", "model".
 
-    control_tokens, sums, rendered = ["<", ">"], True, 0
+    token: what one is; template: (text, messages) -> how another template writes them
+    """
+
+    control_tokens, rendered = ["<", ">"], 0
+
+    def __init__(self, token=r"[<>]|[^<>\s]+", template=lambda text, messages: text, sums=True):
+        self.token, self.template, self.sums = token, template, sums
 
     def text(self, messages, tools=None):
         self.rendered += len(messages)
-        return "".join(f"<{message['role']} {message['content']}>" for message in messages) + "<model"
+        written = "".join(f"<{message['role']} {message['content']}>" for message in messages) + "<model"
+        return self.template(written, messages)
 
     def ids(self, texts):
-        return [text.replace("<", " < ").replace(">", " > ").split() for text in texts]
+        return [re.findall(self.token, text) for text in texts]
 
     def __call__(self, messages, tools=None):
         rendered, tokens = self.rendered, len(self.ids([self.text(messages)])[0])
@@ -29,36 +37,17 @@ class WordCounter:
         return tokens
 
 
-class Whole(WordCounter):
-    """A double whose counts are no sums of parts."""
-
-    sums = False
-
-
-class Forgetful(WordCounter):
-    """A double whose template writes long requests in another way, of as many tokens."""
-
-    def text(self, messages, tools=None):
-        text = super().text(messages)
-        return text.replace("assistant", "reply") if len(messages) > 5 else text
+def forgetful(text, messages):
+    """The template of a double that writes long requests in another way, of as many tokens."""
+    return text.replace("assistant", "reply") if len(messages) > 5 else text
 
 
-class Joined(WordCounter):
-    """A double that takes "> <" for one token, so that parts cost more than the whole."""
-
-    def ids(self, texts):
-        return [text.replace("><", " >< ").replace("<", " < ").replace(">", " > ").replace(" >  < ", " >< ").split()
-                for text in texts]
-
-
-class Alternating(WordCounter):
-    """A double whose template refuses two messages of one role in a row."""
-
-    def text(self, messages, tools=None):
-        roles = [message["role"] for message in messages]
-        if any(role == following for role, following in zip(roles, roles[1:])):
-            raise CountError("roles must alternate")
-        return super().text(messages)
+def alternating(text, messages):
+    """The template of a double that refuses two messages of one role in a row."""
+    roles = [message["role"] for message in messages]
+    if any(role == following for role, following in zip(roles, roles[1:])):
+        raise CountError("roles must alternate")
+    return text
 
 
 def talk(*words, instructions="Be brief"):
@@ -83,13 +72,14 @@ class ByHand(unittest.TestCase):
         every = (4, 0, [4, 0, 6, 6, 11 + 19 + 27 + 35, 10 + 18 + 26])
         for told, budget, count, figures in (
                 ("all that fits is cached but what is new", 100, WordCounter(), every),
-                ("a count that is no sum", 100, Whole(), every),
-                ("a template that wants turns by turns", 100, Alternating(), every),
+                ("a count that is no sum", 100, WordCounter(sums=False), every),
+                ("a template that wants turns by turns", 100, WordCounter(template=alternating), every),
                 # one turn of 8 tokens fits beside the question: a; a b; b c; c d. b c after a b: "<", "user" stand
                 # behind the instructions of both, then b differs from a
                 ("a window that slides keeps the instructions alone", 19, WordCounter(),
                  (2, 0, [4, 0, 6, 3, 11 + 19 + 19 + 19, 10 + 7 + 7])),
-                ("a tokenizer that joins parts", 100, Joined(), (4, 0, [4, 0, 6, 6, 9 + 15 + 21 + 27, 8 + 14 + 20])),
+                ("a tokenizer that joins parts", 100, WordCounter(r"><|[<>]|[^<>\s]+"),
+                 (4, 0, [4, 0, 6, 6, 9 + 15 + 21 + 27, 8 + 14 + 20])),
                 ("a question alone fits", 11, WordCounter(), (1, 0, [4, 0, 6, 0, 4 * 11, 3 * 7])),
                 ("a question that never fits is no request", 10, WordCounter(), (0, 4, [0] * 6))):
             with self.subTest(told):
@@ -108,7 +98,7 @@ class ByHand(unittest.TestCase):
 
     def test_parts_that_are_not_the_whole_are_taken(self):
         with self.assertRaisesRegex(ValueError, "'talk': its parts have other tokens than the whole"):
-            self.surveyed(100, Forgetful())
+            self.surveyed(100, WordCounter(template=forgetful))
 
     def test_a_rule_that_gives_no_request_is_counted_as_sent(self):
         def broken(case, count):
@@ -142,9 +132,8 @@ class Command(Files):
     def test_a_log_and_a_case_set_of_the_same_conversation_are_surveyed_otherwise(self):
         said = [{"role": "user", "content": "Port 80."}, {"role": "assistant", "content": "Noted."},
                 {"role": "user", "content": "Which port?"}]
-        case = {"id": "one", "split": "dev", "kind": "k", "instructions": "", "current": "Which port?",
-                "history": [{"user": "Port 80.", "assistant": "Noted."}], "required": ["Port 80."], "stale": [],
-                "budget": {"context_limit": 99, "max_new_tokens": 0, "margin": 0}}
+        case = labelled_case(current="Which port?", history=[{"user": "Port 80.", "assistant": "Noted."}],
+                             required=["Port 80."])
         log, cases = (json.loads(run(main, self.write("log.json", value))[1]) for value in ({"messages": said}, [case]))
         self.assertEqual(log["budgets"], cases["budgets"])
         self.assertEqual((log["user_turns"], log["left_out"]), (2, {}))

@@ -8,17 +8,15 @@ from base.tests.made import Files, run
 from compaction.replay.__main__ import summarize as summarize_replay
 from evaluate import summarize
 from workbench.report.__main__ import main
-from workbench.tests.made import report
+from workbench.tests.made import labelled_case, report
 
 ROOT = Path(__file__).parents[3]
 RESULTS = sorted((ROOT / "compaction" / "results").glob("*-against-*.json"))
 ALL = Namespace(show=60, only=[])  # the options of a section
 FORMS = ((), ("--markdown", ))  # options of the page and of the summary
-CASE = {
-    "id": "one", "split": "dev", "kind": "k", "instructions": "Be brief.", "current": "Which port?",
-    "history": [{"user": "The port is 80 & no other.", "assistant": "Noted."}, {"user": "Now 8080.", "assistant": ""}],
-    "budget": {"context_limit": 900, "max_new_tokens": 0, "margin": 0}, "required": ["80 & no"], "stale": ["Now 8080"],
-}
+CASE = labelled_case(
+    instructions="Be brief.", current="Which port?", required=["80 & no"], stale=["Now 8080"],
+    history=[{"user": "The port is 80 & no other.", "assistant": "Noted."}, {"user": "Now 8080.", "assistant": ""}])
 NASTY = "<script>alert('&\"')</script> {{ 7 * 7 }} | `x` @someone"
 RULE = {"requests": 3, "failed": 0, "turns": 8, "turns_sent": 2, "tokens": 100, "cached_tokens": 25}
 SURVEY = {"log": "log.jsonl", "log_sha256": "a", "tokenizer_manifest_sha256": "b", "counter": {"model": "m"},
@@ -36,8 +34,6 @@ SIGNALS = {"log": {"compactions": 2}, "user_messages": {"restates": 1}, "sample"
     "window_user_turns": 5, "hits": 1, "kinds": {"idle": 1}, "sign_test_p": 1.0,
     "after": {"repeats": 1, "calls": 4, "share": 0.25}, "control": {"repeats": 0, "calls": 9, "share": 0.0},
     "sessions": {"up": 1, "down": 0, "equal": 0}}}
-
-
 UNGRADED = {"case": "two", "split": "dev", "kind": "k", "error": "no"}
 
 

@@ -3,17 +3,13 @@
 import unittest
 from unittest import mock
 
+from selection.tests.made import count_words
 from strategies import notes
 from workbench.report.__main__ import filled
 from workbench.report.sent import mark_parts, request_view, shorten
 from workbench.report.tests.made import ALL, CASE, evaluation
 from workbench.report.view import evaluation_section
 from workbench.tests.made import row
-
-
-def count_words(messages):
-    """A double: counts words in place of tokens."""
-    return sum(len(message["content"].split()) for message in messages)
 
 
 def view(strategy="recent", count=count_words, case=CASE, **changes):
