@@ -15,7 +15,7 @@ from compaction.rows import summarize
 from strategies import available
 
 RESULTS = Path(__file__).parent / "results"
-CODE = ["base/stats.py", "strategies.py", *(f"compaction/{name}.py" for name in (
+CODE = ["base/stats.py", "base/turns.py", "strategies.py", *(f"compaction/{name}.py" for name in (
     "comparison", "compactors", "contexts", "fixtures/classify", "fixtures/form", "fixtures/items", "fixtures/literals",
     "rows"))]  # what decides a figure  # fmt: skip
 SIDES = ("candidate", "incumbent")
