@@ -184,10 +184,11 @@ def run_attribution(args):
     """
     from answers import attribution
     from selection.cases import load_cases
+    from selection.facts import in_request
 
-    recording, keys = read_both(args.recording, args.keys)
+    (recording, keys), cases = read_both(args.recording, args.keys), load_cases(args.cases)
     _, report = read_result(args.report, "evaluation")
-    result = attribution.attribute(recording, report, load_cases(args.cases), keys, GRADERS[args.grader], args.grader)
+    result = attribution.attribute(recording, report, cases, keys, GRADERS[args.grader], in_request, args.grader)
     print_result(result, *attribution.attribution_lines(result))
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import strategies
 from selection.cases import CaseError, ambiguous_facts, load_cases, read_set
-from selection.facts import turn_fact_sent
+from selection.facts import in_request
 from selection.reporting import complaints, explain, failed_cases, remarks, summary_lines, tell
 
 from base.command import dump, file_hash, make_parser, run_command, whole_numbers
@@ -43,15 +43,6 @@ def grade(case, selected):
             "required_found": len(case["required"]) - len(missing), "required_total": len(case["required"]),
             "missing": missing,
             "stale_included": [fact for fact in case["stale"] if in_request(fact, case, selected)]}
-
-
-def in_request(fact, case, selected):
-    """Whether a fact of either form reached the request."""
-    if isinstance(fact, dict):
-        return turn_fact_sent(fact, case, selected)
-    contents = [message.get("content") or "" for message in selected["messages"]]
-    notes = "".join(contents[-1:]).removesuffix(case["current"])  # they stand before the question
-    return any(fact in content for content in contents) or strategies.escape(fact) in notes
 
 
 def summarize(rows):

@@ -33,14 +33,18 @@ def rows_of(report):
     return {(strategy, row["case"]): row for strategy, rows in report["cases"].items() for row in filter(graded, rows)}
 
 
-def check_same_requests(recording, report, cases):
-    """How sameness was established, or NotComparable for a report of other requests; `cases` is {case id: case}."""
+def check_same_requests(recording, report, cases, in_request):
+    """How sameness was established, or NotComparable for a report of other requests; `cases` is {case id: case}.
+
+    Which facts a request holds is computed again (selection.facts.in_request) where it can be made again.
+    """
     rows, recorded = rows_of(report), recording.get("recorded", {})
     for name in HASHES:
         if name in recorded and recorded[name] != report.get(name):
             raise NotComparable(f"the report is about other requests: its {name} is {report.get(name)} and the"
                                 f" recording's {recorded[name]}; run python evaluate.py on what was recorded")
-    proved = remade = report.get("strategies_sha256") == file_hash(strategies.__file__)  # by the rules of today
+    remade = report.get("strategies_sha256") == file_hash(strategies.__file__)  # by the rules of today
+    proved = True
     for strategy, case, entries, request in answered(recording):
         where, row, known = f"{strategy}/{case}", rows.get((strategy, case)), cases.get(case)
         if row is None:
@@ -51,10 +55,16 @@ def check_same_requests(recording, report, cases):
         if known is None or not is_about(row, known):
             raise NotComparable(
                 f"{where}: the facts are not those of the case set, or it lacks the case; correct --cases")
-        sent = request.get("messages_sha256")
-        proved = proved and sent is not None
-        if remade and sent not in (None, json_hash(request_of(row, known))):
+        selected, sent = {**row, "messages": request_of(row, known)}, request.get("messages_sha256")
+        same = sent == json_hash(selected["messages"])
+        if remade and not same and sent is not None:
             raise NotComparable(f"{where} is not what was sent, by its hash; give the recording's report and cases")
+        missing = [fact for fact in known["required"] if not in_request(fact, known, selected)]
+        stale = [fact for fact in known["stale"] if in_request(fact, known, selected)]
+        if (same or remade) and (missing, stale) != (row["missing"], row["stale_included"]):
+            raise NotComparable(f"the report was edited: {where} does not have the facts of its request; run python"
+                                " evaluate.py on what was recorded")
+        proved = proved and same
     if proved:
         return SAME_REQUESTS
     return SAME_HASHES if all(name in recorded for name in HASHES) else SAME_TOKENS
@@ -75,10 +85,10 @@ def request_of(row, case):
     return strategies.render(case, row["turns"], notes[len(notes) - row["notes"] :])
 
 
-def attribute(recording, report, cases, keys, grader, version=1):
+def attribute(recording, report, cases, keys, grader, in_request, version=1):
     """The attribution report: answers by outcome for each strategy and for every fact; grader as in GRADERS."""
     by_id, rows = {case["id"]: case for case in cases}, rows_of(report)
-    result = {"same_requests_by": check_same_requests(recording, report, by_id),
+    result = {"same_requests_by": check_same_requests(recording, report, by_id, in_request),
               "answers_as_recorded": same_as_recorded(recording), **({} if version == 1 else {"grader": version})}
     for kind, outcomes in OUTCOMES.items():
         facts = [fact for rule, id_, entries, _ in answered(recording)

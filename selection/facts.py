@@ -1,4 +1,6 @@
-"""Find a fact that names its turn, {"turn": id, "text": text}, in a request: it is there where one of these holds.
+"""Find a fact in a request. A text is there where one message holds it, or the notes hold its escaped form.
+
+A fact that names its turn, {"turn": id, "text": text}, is there where one of these holds:
 
 1. the request holds whole a message of that turn that contains the text; where other turns sent have a message of the
    same words, every copy has to be there, since one alone does not say whose it is
@@ -17,6 +19,15 @@ from strategies import NOTES_HEADER, note_lines, render, turn_messages
 
 BLOCK = re.compile(rf"{re.escape(NOTES_HEADER)}\n<notes>\n(.*)\n</notes>\n\nQuestion: ", re.DOTALL)
 MARK = re.compile(r"^- \[turn \d+, (?:user|assistant|tool)\] ", re.MULTILINE)
+
+
+def in_request(fact, case, selected):
+    """Whether a fact of either form reached the request of a selection."""
+    if isinstance(fact, dict):
+        return turn_fact_sent(fact, case, selected)
+    contents = [message.get("content") or "" for message in selected["messages"]]
+    notes = "".join(contents[-1:]).removesuffix(case["current"])  # they stand before the question
+    return any(fact in content for content in contents) or strategies.escape(fact) in notes
 
 
 def turn_fact_sent(fact, case, selected):

@@ -11,12 +11,13 @@ from answers.recording import json_hash, read_keys
 from answers.tests.made import CASES, PUBLISHED, REPORT, ROOT, entry
 from base.command import InputError, NotComparable, dump
 from base.tests.made import Files, run
+from selection.facts import in_request
 
 KEYS = read_keys(ROOT / "answer-keys.json")
 
 
 def attribute(recording=PUBLISHED, report=REPORT, cases=CASES, keys=KEYS, version=1):
-    return attribution.attribute(recording, report, cases, keys, answer_check.GRADERS[version], version)
+    return attribution.attribute(recording, report, cases, keys, answer_check.GRADERS[version], in_request, version)
 
 
 def answering(strategy, case, texts, recording=PUBLISHED):
@@ -76,6 +77,8 @@ class Attribution(Files):
                 "costs 63 tokens there": altered("input_tokens", 63), "facts are not": altered("missing", ["other"]),
                 "are not those of": altered("stale_included", ["other"]), "are not those": altered("turns", [99]),
                 "those of the case set": altered("required_total", 2), "lacks the case": {"cases": CASES[:6]},
+                "edited: recent/held-latest": altered("missing", ["Mateo is on call this week"]),
+                "edited: recent": altered("turns", [0]),
                 "no row for notes": {"report": failed, "recording": {"answers": {"notes": {"held-latest": []}}}},
                 "no row for recent/held-latest": {"report": failed}, "1 patterns for 2 required facts": {"keys": keys},
                 "case_set_sha256": {"recording": {**PUBLISHED, "recorded": {"case_set_sha256": "0" * 64}}}}.items():
@@ -101,7 +104,7 @@ class Attribution(Files):
             with self.subTest(strategy), self.assertRaisesRegex(NotComparable, f"{strategy}/held-buried is not what"):
                 proof(strategy=strategy, without=without)
         other = {**REPORT, "strategies_sha256": "0" * 64}  # of rules by which no request can be made again
-        self.assertEqual(proof(other, "recent"), attribution.SAME_TOKENS)
+        self.assertEqual((proof(other, "recent"), proof(other)), (attribution.SAME_TOKENS, attribution.SAME_REQUESTS))
         hashes = {"recorded": {name: REPORT[name] for name in attribution.HASHES}}
         self.assertEqual(attribute({**PUBLISHED, **hashes})["same_requests_by"], attribution.SAME_HASHES)
 
@@ -114,11 +117,14 @@ class Attribution(Files):
             self.refused(says, answer_check.main, "attribution", "--report", path, status=status)
 
     def test_a_fact_is_told_from_the_same_words_in_another_turn(self):
-        here, there = ({"turn": turn, "text": "14 or 30"} for turn in ("t1", "t2"))
-        cases = [{**case, "required": [here, there]} if case["id"] == "held-spread" else case for case in CASES]
-        report = copy.deepcopy(REPORT)
+        cases, report = copy.deepcopy([CASES, REPORT])
+        case = next(case for case in cases if case["id"] == "held-spread")
+        case["history"] = [{"id": f"t{number}", **turn} for number, turn in enumerate(case["history"], 1)]
+        case["history"][0]["user"] = "They expire after 30 minutes."
+        case["required"] = facts = [{"turn": turn, "text": "30 minutes"} for turn in ("t3", "t1")]
         for strategy in report["cases"]:
-            row(report, "held-spread", strategy)["missing"] = [there]
+            graded = row(report, "held-spread", strategy)
+            graded["missing"] = [fact for fact, turn in zip(facts, (2, 0)) if turn not in graded["turns"]]
         told = outcomes(attribute(report=report, cases=cases), "required", "notes", "held-spread")
         self.assertEqual([sent for sent, _ in told], [True, False])
 

@@ -17,6 +17,7 @@ from answers.tests.made import CASES, PLAN, PUBLISHED, REPORT, ROOT, SMALL, Reco
 from answers.tests.ollama_double import stand_in_count
 from base.command import InputError
 from base.tests.made import needs_tokenizer, run
+from selection.facts import in_request
 
 
 class Whole(Recording):
@@ -197,4 +198,4 @@ class WithTheTokenizer(Recording):
             self.assertEqual(([strategy, case], [entry["seed"] for entry in entries]), (place, [7]))
             self.assertEqual({sent["input_tokens"]}, {entry["prompt_tokens"] for entry in known}, place)
         by_id = {case["id"]: case for case in CASES}
-        self.assertEqual(attribution.check_same_requests(recording, REPORT, by_id), attribution.SAME_REQUESTS)
+        self.assertEqual(attribution.check_same_requests(recording, REPORT, by_id, in_request), attribution.SAME_REQUESTS)
