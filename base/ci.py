@@ -7,6 +7,7 @@ check  {"name", "group" (JUnit's classname), "state": "passed", "failed" or "err
 import os
 import re
 import sys
+from functools import partial
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from base.command import replace_file
@@ -18,12 +19,15 @@ NO_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # w
 def tell_ci(suite, checks, path=None, environment=os.environ):
     """Write the checks as JUnit XML to `path`, if given, and annotate those not passed where GitHub Actions runs us."""
     if path is not None:
-        text = junit(suite, checks)
-        opening = text.partition(" tests=")[0].encode()  # of an earlier output of the same gate
-        replace_file(path, text.encode(), lambda other: other.read_bytes().startswith(opening))
+        replace_file(path, junit(suite, checks).encode(), partial(is_junit_of, suite))
     if environment.get("GITHUB_ACTIONS") == "true":
         for line in annotations(checks):
             print(line, file=sys.stderr)  # the runner reads both streams; standard output is data
+
+
+def is_junit_of(suite, path):
+    """Whether a file is an earlier output of the same gate."""
+    return path.read_bytes().startswith(junit(suite, []).partition(" tests=")[0].encode())
 
 
 def junit(suite, checks):

@@ -169,8 +169,10 @@ def keep_earlier(path):
 
 
 def check_replaceable(path, own):
-    """InputError where a file stands at `path` that own(path) does not know as this command's own output."""
+    """InputError where `path` has no folder, or a file that own(path) does not know as this command's own output."""
     path = Path(path)
+    if not path.absolute().parent.is_dir():
+        raise InputError(f"{path}: there is no such folder; make it or name another file")
     if path.exists() and not (path.is_file() and own(path)):
         raise InputError(f"{path}: stands there already and is no output of this command; name another file")
 

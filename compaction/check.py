@@ -8,11 +8,13 @@ Exit status  with --against: 0 safe, 1 blocked; without: 0 compliant, 1 not; --r
 """
 
 import sys
+from functools import partial
 from pathlib import Path
 
 import tokenizer
-from base.ci import tell_ci
-from base.command import InputError, dump, file_hash, make_parser, progress, read_json, run_command, sha256
+from base.ci import is_junit_of, tell_ci
+from base.command import (InputError, check_replaceable, dump, file_hash, make_parser, progress, read_json, run_command,
+                          sha256)
 from base.stats import resolution
 from base.turns import turn_texts
 from compaction import table
@@ -96,6 +98,8 @@ def main(argv=None):
     if None in (rate, runs) and (rate, runs, drop) != (None, None, None):
         raise InputError("--task-success and --task-runs go together, --task-drop with both; give them or none")
     success = None if rate is None else resolution(rate, runs, drop)
+    if args.junit:
+        check_replaceable(args.junit, partial(is_junit_of, "compaction.check"))
     run = setting(args) | {"gates": read_gates(args.gates) if args.gates else GATES}
     sides = {side: recorded.get(side) or measured(what, args, run, copies)
              for (side, what), copies in zip(given.items(), (args.extractive, args.against_extractive))}

@@ -98,8 +98,6 @@ def record_path(given, names):
         RESULTS.mkdir(exist_ok=True)
         given = RESULTS / f"{'-against-'.join(re.sub('[^A-Za-z0-9._-]', '-', name) for name in names)}.json"
     path = Path(given)
-    if not path.absolute().parent.is_dir():
-        raise InputError(f"{path}: there is no such folder to record in; make it or name another file")
     check_replaceable(path, partial(is_result_of, names))
     return path
 

@@ -81,7 +81,7 @@ class Command(Files):
         for arguments, word in (([self.folder / "none.jsonl"], "no such file"),
                                 ([self.write("red.json", {"colour": "red"})], "no format known"),
                                 ([self.folder / "empty"], "no session file"),
-                                ([self.session, "--output", self.folder / "a" / "b"], "cannot be written")):
+                                ([self.session, "--output", self.folder / "a" / "b"], "no such folder")):
             self.refused(word, main, *arguments)
 
 
