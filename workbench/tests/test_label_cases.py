@@ -98,7 +98,7 @@ class Terminal(Files):
         self.write("in.json", unlabelled("one", "other"))
         self.complained("--labels")
         self.begin(out="gone/out.json")
-        self.complained("cannot be written")
+        self.complained("no such folder")
 
     def test_a_set_that_cannot_be_labelled_or_that_the_evaluation_refuses_is_labelled_first(self):
         for value in ([], {}, unlabelled("one", history=[{"user": "a", "assistant": "b"}]), unlabelled("one", "one"),
