@@ -17,11 +17,10 @@ import sys
 from pathlib import Path
 
 import strategies
+from base.command import dump, file_hash, make_parser, run_command, whole_numbers
 from selection.cases import CaseError, ambiguous_facts, load_cases, read_set
 from selection.facts import in_request
 from selection.reporting import complaints, explain, failed_cases, remarks, summary_lines, tell
-
-from base.command import dump, file_hash, make_parser, run_command, whole_numbers
 
 ROOT = Path(__file__).parent
 CASES = ROOT / "cases.json"
