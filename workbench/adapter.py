@@ -12,11 +12,11 @@ System messages in front and everything from the last user message on are always
 result. The request costs at most `budget` tokens, tools included, by the prepared tokenizer. Does not ask a model.
 """
 
-import json
 import sys
 from pathlib import Path
 
 from base.command import InputError, dump, make_parser, read_json, run_command
+from base.result_files import canonical
 from base.shapes import texts_in
 from base.turns import MessageError, between, calls_of, text_of, turn_of
 from selection.reporting import tell
@@ -59,6 +59,7 @@ def choose(messages, budget, strategy=DEFAULT, tools=None, count=None, fill=True
     question. BudgetError where the budget cannot hold what must be sent, MessageError where there is no user message.
     """
     count = count or counter()
+    control_token = getattr(count, "control_token", lambda text: None)  # the first of the model in a text, or None
     front, groups, aside, unknown = group_messages(messages)
     if not groups:
         raise MessageError("no user message: there is no question to choose for")
@@ -67,11 +68,11 @@ def choose(messages, budget, strategy=DEFAULT, tools=None, count=None, fill=True
     odd, history, places, left_out = aside | unknown, [], [], []
     for group in groups[:-1]:
         try:
-            history.append(read_turn(messages, group, odd, count))
+            history.append(read_turn(messages, group, odd, control_token))
             places.append(group)
         except MessageError as error:
             left_out.append({"messages": group, "why": str(error)})
-    head, current, tail, uncounted = read_kept(messages, front, groups[-1], odd, count)
+    head, current, tail, uncounted = read_kept(messages, front, groups[-1], odd, control_token)
     room = budget - (allowance if uncounted else 0)
 
     def around(messages, _=None):  # what always goes with the messages that a strategy considers is counted with them
@@ -103,44 +104,39 @@ def choose(messages, budget, strategy=DEFAULT, tools=None, count=None, fill=True
             **({"uncounted": uncounted} if uncounted else {})}
 
 
-def read_turn(messages, group, odd, count):
+def read_turn(messages, group, odd, control_token):
     """The turn of the messages at these places; MessageError for one that cannot be read or counted."""
     if wrong := [odd[place] for place in group if place in odd]:
         raise MessageError(wrong[0])
-    return check_control(turn_of([messages[place] for place in group]), count)
+    return check_control(turn_of([messages[place] for place in group]), control_token)
 
 
-def check_control(value, count):
+def check_control(value, control_token):
     """The value; MessageError where a text in it holds a control token of the model."""
-    if token := control_token(count, "\n".join(texts_in(value))):
+    if token := control_token("\n".join(texts_in(value))):
         raise MessageError(f"holds the model's control token {token}, on which the template would act")
     return value
 
 
-def control_token(count, text):
-    """The first control token of the model in a text; None where there is none, or the counter knows none."""
-    return count.control_token(text) if hasattr(count, "control_token") else None
-
-
-def read_kept(messages, front, last, odd, count):
+def read_kept(messages, front, last, odd, control_token):
     """(messages in front, the question, messages after it, why some cannot be counted) of what has to be sent."""
     head, uncounted = [], []
     for message in (messages[place] for place in front):
         try:
-            head.append(check_control({"role": message["role"], "content": text_of(message)}, count))
+            head.append(check_control({"role": message["role"], "content": text_of(message)}, control_token))
         except MessageError as error:
             uncounted.append(f"role {message['role']}: {error}")
-            head.append({"role": message["role"], "content": roughly([message], count)})
+            head.append({"role": message["role"], "content": roughly([message], control_token)})
     group = [messages[place] for place in last]
     try:
-        return head, read_turn(messages, last, odd, count)["user"], between(group), uncounted
+        return head, read_turn(messages, last, odd, control_token)["user"], between(group), uncounted
     except MessageError as error:
         uncounted.append(f"last turn: {error}")
-    after = roughly(group[1:], count)
-    return head, roughly(group[:1], count), [{"role": "assistant", "content": after}] if after else [], uncounted
+    asked, after = roughly(group[:1], control_token), roughly(group[1:], control_token)
+    return head, asked, [{"role": "assistant", "content": after}] if after else [], uncounted
 
 
-def roughly(messages, count):
+def roughly(messages, control_token):
     """The texts of messages that cannot be counted as they are, calls included, control tokens made plain text."""
     texts = []
     for message in messages:
@@ -150,7 +146,7 @@ def roughly(messages, count):
             parts[0] = [part.get("text") for part in parts[0] if isinstance(part, dict)]
         texts += texts_in(parts)
     text = "\n".join(texts).encode("utf-8", "replace").decode("utf-8")
-    while token := control_token(count, text):
+    while token := control_token(text):
         text = text.replace(token, "? " * len(token))
     return text
 
@@ -171,38 +167,32 @@ def select(case, count, strategy, fill):
 
 
 def counted(message):
-    """A message as it is counted."""
     calls = calls_of(message) if message["role"] == "assistant" else []
     return {"role": message["role"], "content": text_of(message), **({"tool_calls": calls} if calls else {}),
             **({"tool_call_id": message["tool_call_id"]} if message["role"] == "tool" else {})}
 
 
-def written(message):
-    """A counted message as a text that equal ones share."""
-    return json.dumps(message, sort_keys=True)
-
-
 def as_came(messages):
     """(counted message) -> as it came; one that was joined, or a refusal, as counted but with the calls that came."""
-    known = {written(counted(message)): message for message in messages
+    known = {canonical(counted(message)): message for message in messages
              if message.get("content") or not message.get("refusal")}
-    calls = {written(call): came for message in messages if message.get("tool_calls")
+    calls = {canonical(call): came for message in messages if message.get("tool_calls")
              for call, came in zip(calls_of(message), message["tool_calls"])}  # an id may stand again in a later turn
 
     def came(message):
-        joined = message | ({"tool_calls": [calls.get(written(call), call) for call in message["tool_calls"]]}
+        joined = message | ({"tool_calls": [calls.get(canonical(call), call) for call in message["tool_calls"]]}
                             if "tool_calls" in message else {})
-        return known.get(written(message), joined)
+        return known.get(canonical(message), joined)
 
     return came
 
 
 def not_sent(messages, places, chosen, fill):
     """What of the turns that could be read is not in the selection, as `left_out`."""
-    sent = {written(message) for message in chosen["messages"]}
+    sent = {canonical(message) for message in chosen["messages"]}
 
     def is_sent(message):  # by itself, or joined to another
-        return written(message) in sent or any(
+        return canonical(message) in sent or any(
             {**other, "content": message["content"]} == message and message["content"] in (other["content"] or "")
             for other in chosen["messages"] if "content" in other)
 
