@@ -15,7 +15,7 @@ cached   tokens at the front of a request that are, token by token, the front of
 import json
 import sys
 from collections import Counter
-from itertools import chain
+from itertools import chain, takewhile
 from pathlib import Path
 
 from base.command import InputError, dump, file_hash, make_parser, progress, run_command, whole_numbers
@@ -89,16 +89,11 @@ class Tokens:
 
 def common_prefix(parts, before):
     """How many tokens two requests share at their front: [[1, 2], [3]] and [[1, 2], [4]] share 2."""
-    same = shared = 0
-    for part, other in zip(parts, before):
-        if part is not other and part != other:
-            break
-        same, shared = same + len(part), shared + 1
-    for token, other in zip(chain(*parts[shared:]), chain(*before[shared:])):
-        if token != other:
-            break
-        same += 1
-    return same
+    def equal(pairs):
+        return sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1] or pair[0] == pair[1], pairs))
+
+    whole = equal(zip(parts, before))
+    return sum(map(len, parts[:whole])) + equal(zip(chain(*parts[whole:]), chain(*before[whole:])))
 
 
 def read_conversations(path, count):
@@ -107,19 +102,15 @@ def read_conversations(path, count):
     first = values[0][1] if values else None
     if isinstance(first, dict) and ("cases" in first or "history" in first):
         cases = check_set(first if "cases" in first else [value for _, value in values], path)
-        asked = Counter(id(case["history"]) for case in cases)
-        cases = {id(case["history"]): case for case in reversed(cases)}
-        return [(case["id"], case["instructions"], case["history"] + [question(case)] * (asked[history] == 1))
-                for history, case in reversed(cases.items())], losses
-    made = that_fit(case_set(*import_chat(values, losses), NO_LIMIT), count, losses)
-    check_some(made, losses, path)
-    return [(case["id"], case["instructions"], made["histories"][case["history"]] + [question(case)])
-            for case in made["cases"]], losses
-
-
-def question(case):
-    """The question of a case as a turn without a reply."""
-    return {"user": case["current"], "assistant": ""}
+    else:
+        made = that_fit(case_set(*import_chat(values, losses), NO_LIMIT), count, losses)
+        check_some(made, losses, path)
+        cases = [{**case, "history": made["histories"][case["history"]]} for case in made["cases"]]
+    asked = Counter(id(case["history"]) for case in cases)
+    by_history = {id(case["history"]): case for case in reversed(cases)}
+    return [(case["id"], case["instructions"],
+             case["history"] + [{"user": case["current"], "assistant": ""}] * (asked[history] == 1))
+            for history, case in reversed(by_history.items())], losses
 
 
 def survey(conversations, rules, budgets, count, least=0, block=1):
@@ -128,8 +119,8 @@ def survey(conversations, rules, budgets, count, least=0, block=1):
     rules    {name: strategy}
     figures  requests, failed (the rule gave no request), turns (there were), turns_sent, tokens, cached_tokens
     """
-    levels = {budget: {"fit_whole": 0, "never_fit": 0, "rules": {rule: dict.fromkeys(COUNTED, 0) for rule in rules}}
-              for budget in budgets}
+    levels = {budget: {"fit_whole": 0, "never_fit": 0,
+                       "rules": {rule: Counter(dict.fromkeys(COUNTED, 0)) for rule in rules}} for budget in budgets}
     for name, instructions, turns in progress(conversations, desc="survey", unit=" conversations"):
         tokens, before, history = Tokens(count), {}, []  # one history, which grows from one request to the next
         try:
@@ -143,16 +134,16 @@ def survey(conversations, rules, budgets, count, least=0, block=1):
                     level["never_fit"] += smallest > budget
                     for rule, select in rules.items() if smallest <= budget else ():
                         selected, problem = run_one(rule, select, with_input(case, budget), count)
-                        added = {"failed": 1}
-                        if problem is None:
-                            parts = tokens.parts(selected)
-                            prefix = common_prefix(parts, before.get((budget, rule), [()])[0])
-                            before[budget, rule] = parts, selected
-                            added = {"requests": 1, "turns": len(history), "turns_sent": len(selected["turns"]),
-                                     "tokens": selected["input_tokens"],
-                                     "cached_tokens": prefix // block * block if prefix >= least else 0}
-                        for field, more in added.items():
-                            level["rules"][rule][field] += more
+                        if problem is not None:
+                            level["rules"][rule]["failed"] += 1
+                            continue
+                        parts = tokens.parts(selected)
+                        prefix = common_prefix(parts, before.get((budget, rule), [()])[0])
+                        before[budget, rule] = parts, selected
+                        level["rules"][rule].update(
+                            requests=1, turns=len(history), turns_sent=len(selected["turns"]),
+                            tokens=selected["input_tokens"],
+                            cached_tokens=prefix // block * block if prefix >= least else 0)
                 history.append(turn)
             for parts, selected in before.values():
                 tokens.check(selected, parts)
@@ -170,7 +161,6 @@ def figures_of(level):
 
 
 def survey_lines(report):
-    """The table for a person, shares in percent."""
     rows = [["budget", "rule", "requests", "failed", "turns sent", "mean tokens", "cached"]]
     for budget, level in report["budgets"].items():
         rows += [[f"{int(budget):,}", *("none" if value is None else format(value, form)
