@@ -103,9 +103,9 @@ def read_answer(text, numbered, marks):
                   for sentence in chosen for turn in sentence["turns"][0 if kind == "stale" else -1 :]]
 
 
-def label(case, history, marks, keep_marks):
+def label(case, marks, keep_marks):
     """Walk one case from its marks on: {"required", "stale"}, or "undo" or "stop"; keep_marks at each new mark."""
-    known = sentences(history)
+    known = sentences(case["history"])
     numbered = candidates(known, case["current"])
     lines = [f"\n{one_line(case['id'])}", f"question: {one_line(case['current'], LONG)}"]
     lines += [f"the reply was: {one_line(case['reply'], LONG)}"] if case.get("reply") else []
@@ -130,7 +130,7 @@ def label(case, history, marks, keep_marks):
                 lines = [value]
             case "turn":
                 lines = []
-                for message in turn_messages(next(turn for turn in history if turn["id"] == value)):
+                for message in turn_messages(next(turn for turn in case["history"] if turn["id"] == value)):
                     parts = f"  {message['role']}: {message['content']}".split("\n")
                     parts += [json.dumps(call, ensure_ascii=False) for call in message.get("tool_calls", ())]
                     lines.append("\n      ".join(map(one_line, parts)))
@@ -182,14 +182,13 @@ def read_set(path, manifest):
     return value, None
 
 
-def without_reply(case):
-    """A case as the loader knows it."""
+def without_reply(case):  # as the loader knows a case
     return {field: inner for field, inner in case.items() if field != "reply"}
 
 
-def entry_of(case, history, labels):
-    """The journal's entry for a case's labels. `key`: what they depend on, the question and the turns before it."""
-    return {"case": case["id"], "key": sha256(dump([case["current"], history])), "labels": labels}
+def key_of(case):
+    """A journal's `key`: what the labels of a case depend on, its question and the turns before it."""
+    return sha256(dump([case["current"], case["history"]]))
 
 
 def labelled(entries):
@@ -205,27 +204,25 @@ def labelled(entries):
 def earlier_labels(path):
     """{key: labels} of an earlier labelled set, and of the cases that its journal, if it is there, left out."""
     journal = read_entries(path.with_name(path.name + JOURNAL), ENTRIES, "entry of a label journal")
-    entries = [entry for entry in labelled(journal).values() if not entry["labels"]["required"]]
-    entries += [entry_of(case, case["history"], {field: case[field] for field in LABELS}) for case in load_cases(path)]
-    return {entry["key"]: entry["labels"] for entry in entries}
+    left_out = {entry["key"]: entry["labels"] for entry in labelled(journal).values()
+                if not entry["labels"]["required"]}
+    return left_out | {key_of(case): {field: case[field] for field in LABELS} for case in load_cases(path)}
 
 
-def walk(value, entries, add):
+def walk(cases, entries, add):
     """Label the cases that are not done until all are or the person stops; add(entry) keeps each answer at once."""
-    cases = {case["id"]: case for case in value["cases"]}
     while len(done := labelled(entries)) < len(cases):
         name, case = next((name, case) for name, case in cases.items() if name not in done)
         print(f"\n[{len(done) + 1} of {len(cases)}] {HELP}")
         last = next((entry for entry in reversed(entries) if entry.get("case") == name), {})
-        labels = label(case, value["histories"][case["history"]],
-                       last.get("marks", {field: case[field] for field in LABELS}),
+        labels = label(case, last.get("marks", {field: case[field] for field in LABELS}),
                        lambda marks: add({"case": name, "marks": marks}))
         if labels == "stop":
             return
         if labels == "undo" and done:
             case, labels = cases[list(done)[-1]], None
         if labels != "undo":
-            add(entry_of(case, value["histories"][case["history"]], labels))
+            add({"case": case["id"], "key": key_of(case), "labels": labels})
 
 
 def finish(value, entries, add, out, own):
@@ -254,6 +251,7 @@ def main(argv=None):
                         help="the model that the set is for: what its evaluation would refuse is refused here")
     args = parser.parse_args(argv)
     value, unchecked = read_set(args.cases, args.tokenizer)
+    cases = {case["id"]: {**case, "history": value["histories"][case["history"]]} for case in value["cases"]}
     earlier = earlier_labels(args.labels) if args.labels else {}
     path, opening = args.out.with_name(args.out.name + JOURNAL), {"set_sha256": command.file_hash(args.cases)}
     if not path.exists():
@@ -268,22 +266,21 @@ def main(argv=None):
             journal.append(entry)
             entries.append(entry)
 
-        if entries[:1] not in ([], [opening]) or labelled(entries).keys() - {case["id"] for case in value["cases"]}:
+        if entries[:1] not in ([], [opening]) or labelled(entries).keys() - cases.keys():
             raise InputError(f"{path}: of another case set; label into a new file with --labels {args.out}")
         command.check_replaceable(args.out, own)
         if not entries:
             add(opening)
         if args.labels:
-            new = [case for case in value["cases"] if case["id"] not in labelled(entries)]
-            made = [entry_of(case, value["histories"][case["history"]], None) for case in new]
-            same = [{**entry, "labels": earlier[entry["key"]]} for entry in made if entry["key"] in earlier]
-            for entry in same:
-                add(entry)
+            new = {name: key_of(case) for name, case in cases.items() if name not in labelled(entries)}
+            same = {name: key for name, key in new.items() if key in earlier}
+            for name, key in same.items():
+                add({"case": name, "key": key, "labels": earlier[key]})
             print(f"{len(same)} of {len(new)} cases keep their labels of {args.labels}", file=sys.stderr)
         if unchecked:
             print(unchecked, file=sys.stderr)
         try:
-            walk(value, entries, add)
+            walk(cases, entries, add)
         finally:  # also when stopped by Ctrl-C: what is labelled so far is written
             finish(value, entries, add, args.out, own)
     return 0
