@@ -130,10 +130,9 @@ def read_conversation(name, messages, every, losses):
         try:
             instructions = "\n\n".join(text_of(messages[place]).strip() for place in front)
             current = text_of(messages[groups[number][0]])
-            if problem := misfit([instructions, current], [str], "text"):
-                raise MessageError(problem)
-            if not before:
-                raise MessageError("no turn before it could be read")
+            problem = misfit([instructions, current], [str], "text")
+            if problem or not before:
+                raise MessageError(problem or "no turn before it could be read")
         except MessageError as error:
             losses.append(("question left out", name, f"turn {number + 1}: {error}"))
             continue

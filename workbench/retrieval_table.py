@@ -27,8 +27,7 @@ from selection.reporting import tell
 from selection.retrievers import SELECTORS, order_of, units, with_date
 from selection.run import run_cases, selector_table
 from strategies import STRATEGIES, per_history
-from workbench.import_cases import case_set
-from workbench.published_sets import import_locomo
+from workbench.import_cases import case_set, import_locomo
 
 BUDGETS = [1024, 4096, 16384]
 CUTS = (5, 10, 25, 50)
@@ -134,7 +133,6 @@ def recall_at(cases, names):
 
 
 def measure(path, names, budgets, baseline, jobs):
-    """The whole result for a file."""
     cases, levels = read_cases(path), {}
     history_of = {case["id"]: id(case["history"]) for case in cases}
     result, _ = run_cases(cases, names, path, grade, budgets, jobs=jobs)
@@ -162,7 +160,6 @@ def pair_cells(pair):
 
 
 def tables(result):
-    """The result as lines of text."""
     for budget, level in result["budgets"].items():
         yield f"{int(budget):,} input tokens, {result['questions']} questions; % of labels found"
         rows = [["rule", *next(iter(level["strategies"].values())), "complete", "tokens", "failed"]]

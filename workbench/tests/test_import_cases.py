@@ -9,8 +9,7 @@ from pathlib import Path
 
 from base.tests.made import Files, named_cases, needs_tokenizer, run
 from selection.cases import check_set
-from workbench.import_cases import case_set, main, that_fit
-from workbench.published_sets import import_locomo, import_longmemeval
+from workbench.import_cases import case_set, import_locomo, import_longmemeval, main, that_fit
 from workbench.tests.made import CHAT, locomo, longmemeval, message, part, question
 
 CASES = named_cases(__file__, "import-cases.json")
