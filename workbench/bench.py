@@ -55,19 +55,15 @@ def utterance(rng):
     return " ".join(drawn).capitalize() + "."
 
 
-def question(rng, turn):
-    """A question of some words of the turn that holds its evidence, and some others."""
-    rare = [word for word in turn["user"].rstrip(".").split() if len(word) > 3]
-    return f"What about {' '.join([*rng.sample(rare, min(4, len(rare))), *rng.choices(vocabulary(), k=4)])}?"
-
-
 def made_case(turns, budget):
-    """A case over a generated history, in the form that strategies take."""
-    rng = random.Random(turns)
+    """A case over a generated history, as strategies take it: it asks for words of the middle turn and some others."""
+    rng, asking = random.Random(turns), random.Random(turns)
     history = [{"id": f"t{number}", "user": utterance(rng), "assistant": utterance(rng)} for number in range(turns)]
+    rare = [word for word in history[turns // 2]["user"].rstrip(".").split() if len(word) > 3]
+    asked = [*asking.sample(rare, min(4, len(rare))), *asking.choices(vocabulary(), k=4)]
     return {"id": "made", "split": "held_out", "kind": "generated", "instructions": "Be brief.",
-            "current": question(random.Random(turns), history[turns // 2]), "history": history, "required": [],
-            "stale": [], "budget": {"context_limit": budget, "max_new_tokens": 0, "margin": 0}}
+            "current": f"What about {' '.join(asked)}?", "history": history, "required": [], "stale": [],
+            "budget": {"context_limit": budget, "max_new_tokens": 0, "margin": 0}}
 
 
 def timed(function, *arguments):

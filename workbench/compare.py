@@ -65,8 +65,9 @@ def compare_rows(recorded, fresh):
     changes = {change: [] for change in (*CHANGES, "gained", "stale gone")}
     for name, (old, new) in both.items():
         for field, more, less in (("missing", "lost", "gained"), ("stale_included", "stale", "stale gone")):
-            changes[more] += [{"case": name, "fact": fact} for fact in difference(new[field], old[field])]
-            changes[less] += [{"case": name, "fact": fact} for fact in difference(old[field], new[field])]
+            was, now = (Counter(map(fact_name, row[field])) for row in (old, new))
+            changes[more] += [{"case": name, "fact": fact} for fact in (now - was).elements()]
+            changes[less] += [{"case": name, "fact": fact} for fact in (was - now).elements()]
         if old["within_budget"] and not new["within_budget"]:
             changes["over budget"].append({"case": name})
     complete = [(not old["missing"], not new["missing"]) for old, new in both.values()]
@@ -83,11 +84,6 @@ def stale_cases(rows):
     stale = [row for row in rows if graded(row) and row["stale_included"]]
     return {"alone": [row["case"] for row in stale if row["missing"]],
             "replaced": [row["case"] for row in stale if not row["missing"]]}
-
-
-def difference(facts, others):
-    """Names of the facts that `others` lacks, each as often as it lacks it: difference(["a", "b"], ["b"]) -> ["a"]."""
-    return list((Counter(map(fact_name, facts)) - Counter(map(fact_name, others))).elements())
 
 
 def paired(total, before, lost, gained):

@@ -8,7 +8,6 @@ the file's name, the result and the options `show`, rows that a matrix may hold,
 """
 
 from collections import Counter
-from functools import partial
 
 from base.command import InputError
 from base.result_files import fact_name, graded, levels, stale_alone
@@ -147,12 +146,10 @@ def chosen_cases(cases, args):
 
 
 def blank_cell(**more):
-    """A cell with nothing in it but what is given."""
     return {"problem": None, "request": None, "missing": [], "stale": [], "figures": "", "lines": [], **more}
 
 
 def cell(row, request):
-    """A row of the report as a cell of the matrix."""
     if not graded(row):
         return blank_cell(state="failed", mark=MARKS["failed"], text="no grade", problem=row["error"])
     right, total, stale, turns = map(row.get, ("required_found", "required_total", "stale_included", "turns"))
@@ -177,7 +174,12 @@ def comparison_section(name, result, args):
         raise InputError(f"{name}: the decision does not follow from its changes: edited or merged? compare again")
     alone = {(place_of(row), case) for row in results if "stale_cases" in row
              for case in row["stale_cases"]["fresh"]["alone"]}
-    entry = partial(change_entry, alone=alone)
+
+    def entry(item):
+        said = ", without its replacement" * (item["change"] == "stale" and (place_of(item), item["case"]) in alone)
+        return f"{item['change']}, {place_of(item)}, {item['case']}{said}", [
+            ("fact", item.get("fact", "the whole request")), *([("allowed", item["why"])] if "why" in item else [])]
+
     failed = [(f"not graded, {place_of(row)}, {case}: a selector failed there", [])
               for row in results for case in row.get("not_graded", ())]
     for title, entries in (
@@ -201,13 +203,6 @@ def comparison_section(name, result, args):
                             ["strategy", "alone", "with its replacement"], stale, note=STALE))
     made = [(f"{side}.{field}", text) for side in ("recorded", "fresh") for field, text in hashed_fields(result[side])]
     return section("comparison", name, parts, made, result["decision"])
-
-
-def change_entry(item, alone):
-    """A change as an entry of a list; alone: {(place, case)} whose fresh request lacks a required fact."""
-    said = ", without its replacement" * (item["change"] == "stale" and (place_of(item), item["case"]) in alone)
-    return f"{item['change']}, {place_of(item)}, {item['case']}{said}", [
-        ("fact", item.get("fact", "the whole request")), *([("allowed", item["why"])] if "why" in item else [])]
 
 
 def survey_section(name, report, args):
