@@ -3,10 +3,7 @@
 Run:  echo '[{"role": "user", "content": "Hello"}]' > hello.local.json
       python -m workbench.adapter hello.local.json --budget 100
 
-In a program, whatever folder it runs in:
-
-    import sys; sys.path.append("/where/the/lab/is")
-    from workbench.adapter import choose_messages; request = choose_messages(messages, budget=4096, tools=tools)
+In a program, with the lab's folder on sys.path: request = choose_messages(messages, budget=4096, tools=tools)
 
 System messages in front and everything from the last user message on are always kept; a tool call stays with its
 result. The request costs at most `budget` tokens, tools included, by the prepared tokenizer. Does not ask a model.

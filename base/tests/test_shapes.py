@@ -7,7 +7,8 @@ from base.shapes import Each, is_row, misfit
 from base.tests.made import Files, changed_value, edited, places, run
 from workbench import compare
 from workbench.report import __main__ as report
-from workbench.report.tests.made import REPLAY, SIGNALS, SURVEY, evaluation, sweep
+from workbench.report.tests.made import REPLAY, SIGNALS, SURVEY, sweep
+from workbench.tests.made import report as evaluation
 from workbench.tests.made import row
 
 

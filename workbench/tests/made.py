@@ -72,7 +72,8 @@ def row(case, missing=(), stale=(), total=2, within=True):
 
 
 def report(*rows, **changes):
-    """A report of the strategy `recent`, its summary as evaluate.py makes it."""
-    return {"case_set": "made-up.json", "case_set_sha256": "a", "strategies_sha256": "b",
+    """A report of the strategy `recent`, or of the `cases` among the changes, its summary as evaluate.py makes it."""
+    made = {"case_set": "made-up.json", "case_set_sha256": "a", "strategies_sha256": "b",
             "tokenizer_manifest_sha256": "c", "environment": {}, "counter": {"model": "m"}, "trials": 1, "grader": "g",
-            "summary": {"recent": summarize(rows)}, "cases": {"recent": list(rows)}, **changes}
+            "summary": {}, "cases": {"recent": list(rows)}, **changes}
+    return {**made, "summary": {name: summarize(rows) for name, rows in made["cases"].items()}}

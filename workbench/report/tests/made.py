@@ -4,9 +4,9 @@ from argparse import Namespace
 from html.parser import HTMLParser
 from pathlib import Path
 
+from base.shapes import LEVEL
 from base.tests.made import Files, run
 from compaction.replay.__main__ import summarize as summarize_replay
-from evaluate import summarize
 from workbench.report.__main__ import main
 from workbench.tests.made import labelled_case, report
 
@@ -37,16 +37,11 @@ SIGNALS = {"log": {"compactions": 2}, "user_messages": {"restates": 1}, "sample"
 UNGRADED = {"case": "two", "split": "dev", "kind": "k", "error": "no"}
 
 
-def evaluation(*rows, **changes):
-    made = report(*rows, **changes)
-    return {**made, "summary": {name: summarize(rows) for name, rows in made["cases"].items()}}
-
-
 def sweep(levels):
-    made = report()
-    del made["cases"], made["summary"]
-    return {**made, "budgets": {budget: {"summary": {name: summarize(rows) for name, rows in cases.items()},
-                                         "cases": cases} for budget, cases in levels.items()}}
+    """A report of {budget: {strategy: rows}}."""
+    head = {field: value for field, value in report().items() if field not in LEVEL}
+    return {**head, "budgets": {budget: {field: report(cases=cases)[field] for field in LEVEL}
+                                for budget, cases in levels.items()}}
 
 
 class Tags(HTMLParser):

@@ -12,9 +12,9 @@ from base.tests.made import Files
 from workbench.report.__main__ import filled
 from workbench.report.compacted import compaction_section, replay_section, signals_section
 from workbench.report.sent import request_view
-from workbench.report.tests.made import ALL, CASE, NASTY, REPLAY, RESULTS, SIGNALS, SURVEY, evaluation, sweep
+from workbench.report.tests.made import ALL, CASE, NASTY, REPLAY, RESULTS, SIGNALS, SURVEY, sweep
 from workbench.report.view import evaluation_section, survey_section
-from workbench.tests.made import row
+from workbench.tests.made import report, row
 
 CHROMIUM = os.environ.get("LAB_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 HARNESS = """<!doctype html><meta charset="utf-8"><body><iframe id="f" width="{width}" height="900"></iframe>
@@ -55,7 +55,7 @@ class InABrowser(Files):
                       for name in ("recent", "relevant", "notes", "hybrid", "bm25", "dense", "near")}
         request = request_view({**CASE, "instructions": long}, "recent", {**row("one", total=1), "turns": [0, 1]}, None)
         sections = [
-            evaluation_section("plain.json", evaluation(cases=strategies), ALL, {(None, "recent", "one"): request}),
+            evaluation_section("plain.json", report(cases=strategies), ALL, {(None, "recent", "one"): request}),
             evaluation_section("sweep.json", sweep(dict.fromkeys(("1024", "4096", "16384"), strategies)), ALL),
             survey_section("survey.json", SURVEY, ALL), signals_section("signals.json", SIGNALS, ALL),
             replay_section("replay.json", REPLAY, ALL)]

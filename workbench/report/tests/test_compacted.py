@@ -59,5 +59,7 @@ class Recorded(Pages):
 
     def test_a_result_changed_by_hand_and_an_item_that_is_none_are_refused(self):
         self.refused("no such item", main, RESULTS[0], "--only", "gone")
+        self.result["candidate"]["compliant"] = True
+        self.refused("not follow", main, self.write("result.json", self.result))
         del self.result["candidate"]["rows"][0]["of"]
         self.refused("edited or merged", main, self.write("result.json", self.result))

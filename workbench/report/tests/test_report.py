@@ -8,30 +8,17 @@ from unittest import mock
 
 from base.command import file_hash, read_json
 from base.tests.made import needs_tokenizer, run
+from evaluate import CASES
 from tokenizer import counter
 from tokens.manifest import MANIFEST
 from workbench.compare import compare
 from workbench.report.__main__ import main
 from workbench.report.chart import chart
-from workbench.report.tests.made import (
-    ALL,
-    FORMS,
-    NASTY,
-    REPLAY,
-    RESULTS,
-    ROOT,
-    SIGNALS,
-    SURVEY,
-    UNGRADED,
-    Pages,
-    Tags,
-    evaluation,
-    sweep,
-)
+from workbench.report.tests.made import FORMS, NASTY, REPLAY, SIGNALS, SURVEY, UNGRADED, Pages, Tags, sweep
 from workbench.report.view import chosen_cases, evaluation_section
 from workbench.tests.made import report, row
 
-RECORDED = ROOT / "evaluation-result.json"
+RECORDED = CASES.with_name("evaluation-result.json")
 STEERING = "\u202e\u2066\x1b[2J\x07"
 
 
@@ -39,7 +26,7 @@ class Page(Pages):
     def test_text_of_any_result_never_becomes_markup_and_every_element_is_closed(self):
         bad, failed = {**row(NASTY, [NASTY], [NASTY]), "kind": NASTY}, {**UNGRADED, "kind": NASTY, "error": NASTY}
         levels = {budget: {"recent": [row("one", ["x"])], "notes": [row("one")]} for budget in ("64", "128")}
-        results = [evaluation(bad, failed, case_set=NASTY, cases={NASTY: [bad, failed]}), sweep(levels),
+        results = [report(bad, failed, case_set=NASTY, cases={NASTY: [bad, failed]}), sweep(levels),
                    compare(report(row(NASTY)), report(row(NASTY, [NASTY]))), SURVEY, SIGNALS, REPLAY]
         page = self.made(*results)
         tags = Tags(page)
@@ -66,7 +53,7 @@ class Page(Pages):
                 self.assertEqual(line.count("|"), head.count("|"))
 
     def test_no_text_turns_about_what_stands_beside_it(self):
-        shown = evaluation(cases={STEERING: [row(STEERING, [STEERING], [STEERING])]}, case_set=STEERING)
+        shown = report(cases={STEERING: [row(STEERING, [STEERING], [STEERING])]}, case_set=STEERING)
         gates = (compare(report(row("one")), report(row("one", [STEERING]))),
                  compare(report(row(STEERING, [STEERING])), report(row(STEERING))))
         for options in FORMS:
@@ -75,17 +62,17 @@ class Page(Pages):
             self.assertNotRegex(text, "[\u202e\u2066\x1b\x07]")
 
     def test_every_cell_says_its_state_in_words_and_signs(self):
-        section = evaluation_section("r", evaluation(row("a"), row("b", ["x"]), row("c", ["x", "y"], ["z"]),
-                                                     row("d", within=False), UNGRADED), ALL)
+        section = evaluation_section("r", report(row("a"), row("b", ["x"]), row("c", ["x", "y"], ["z"]),
+                                                     row("d", within=False), UNGRADED), Namespace(show=9, only=[]))
         cells = [line["cells"][0] for line in section["parts"][-1]["rows"]]
         self.assertEqual([(cell["mark"], cell["text"]) for cell in cells],
                          [("●", "2/2"), ("◐", "1/2"), ("○", "0/2 +1 stale alone"), ("●", "2/2 over budget"),
                           ("×", "no grade")])
 
     def test_results_without_any_grade_can_be_shown(self):
-        gate = compare(evaluation(UNGRADED), evaluation(UNGRADED))
+        gate = compare(report(UNGRADED), report(UNGRADED))
         for options, dashes in zip(FORMS, ("<td>–</td>", "| <code>recent</code> | dev" + " | –" * 6 + " | 1 | – |")):
-            text = self.made(evaluation(UNGRADED), gate, options=options)
+            text = self.made(report(UNGRADED), gate, options=options)
             self.assertIn(dashes, text)
             self.assertIn("undecided", text)
 
@@ -94,17 +81,17 @@ class Page(Pages):
         other = [row(f"c{number}", ["x"] if number == 7 else []) for number in range(9)]
         for only, chosen in (([], ["c7", "c0"]), (["c4", "c3", "c2"], ["c2", "c3", "c4"])):
             self.assertEqual([*chosen_cases({"a": rows, "b": other}, Namespace(show=2, only=only))], chosen)
-        text = self.made(evaluation(cases={"a": rows, "b": other}), options=["--show", 2])
+        text = self.made(report(cases={"a": rows, "b": other}), options=["--show", 2])
         self.assertIn("7 more are not shown", text)
 
     def test_only_shows_the_named_case_with_what_was_hashed(self):
-        text = self.made(evaluation(row("one"), row("two"), strategies_sha256="abc"), options=["--only", "two"])
+        text = self.made(report(row("one"), row("two"), strategies_sha256="abc"), options=["--only", "two"])
         self.assertIn("<h4>two", text)
         self.assertNotIn("<h4>one", text)
         self.assertRegex(text, "strategies_sha256.*abc")
 
     def test_what_is_no_result_and_options_that_name_nothing_are_refused(self):
-        whole = self.write("whole.json", evaluation(row("one")))
+        whole = self.write("whole.json", report(row("one")))
         for name, content, problem in (
             ("empty", {}, "no result"), ("list", [], "no result"), ("text", "nothing", "JSON"),
             ("half", {"grader": 1, "cases": {}}, "not as evaluate.py writes it")):
@@ -125,7 +112,7 @@ class Page(Pages):
 
     def test_stale_without_its_replacement_is_told_apart(self):
         stale = row("one", ["new"], ["old"]), row("two", [], ["old"])
-        text = self.made(evaluation(*stale, row("three")), options=["--markdown"])
+        text = self.made(report(*stale, row("three")), options=["--markdown"])
         self.assertIn("| with stale facts | stale alone |", text)
         self.assertIn("| <code>recent</code> | dev | 5 of 6 | 0.833 | 2 of 3 | 2 | 1 |", text)
         text = self.made(compare(report(row("one", ["new"]), row("two")), report(*stale)), options=["--markdown"])
@@ -134,22 +121,20 @@ class Page(Pages):
 
     def test_an_edited_or_merged_result_is_refused_by_name(self):
         gate = compare(report(row("one")), report(row("one", ["x"])))
-        twice, better = (copy.deepcopy(evaluation(row("one"), row("two", ["x"]))) for _ in range(2))
+        twice, better = (copy.deepcopy(report(row("one"), row("two", ["x"]))) for _ in range(2))
         twice["cases"]["recent"].append(row("one"))
         better["summary"]["recent"]["dev"]["facts_found"] += 1
         safe = {**gate, "decision": "safe", "blocking": []}
-        compacted = read_json(RESULTS[0])
-        compacted["candidate"]["compliant"] = True
         for result, problem in (
             (twice, "'one' stands twice"), (better, "not that of its rows"), (safe, "not follow"),
             ({**safe, "results": [{**changes, "lost": []} for changes in gate["results"]]}, "not follow"),
             ({**gate, "decision": "safe"}, "not follow"), ({**REPLAY, "rows": []}, "not follow"),
             ({**REPLAY, "summary": {**REPLAY["summary"], "failed": bool(REPLAY["summary"]["failed"])}}, "not follow"),
-            (compacted, "not follow"), ({**SURVEY, "user_turns": 5}, "contradict")):
+            ({**SURVEY, "user_turns": 5}, "contradict")):
             self.refused(problem, main, self.write("result.json", result))
 
     def test_the_contents_name_every_section_with_its_verdict_first(self):
-        text = self.made(evaluation(row("one")), compare(report(row("one")), report(row("one", ["x"]))))
+        text = self.made(report(row("one")), compare(report(row("one")), report(row("one", ["x"]))))
         contents = re.sub("<.*?>", "", re.search("(?s)<nav.*?</nav>", text)[0])
         self.assertRegex(contents, r"(?s)Evaluation: result-0.json.*Summary.*Comparison: result-1.json blocked.*Paired")
         self.assertRegex(text, r'(?s)<h2 id="s2">[^<]*</h2>\s*<p><span class="verdict bad">blocked')
@@ -158,7 +143,7 @@ class Page(Pages):
     def test_the_recorded_report_opens_every_cell_by_the_manifest_that_counted_it(self):
         other, recorded = self.write("other.json", MANIFEST.read_text("utf-8") + "\n"), read_json(RECORDED)
         path = self.write("result.json", {**recorded, "tokenizer_manifest_sha256": file_hash(other)})
-        arguments, rows = (main, path, "--cases", ROOT / "cases.json"), next(iter(recorded["cases"].values()))
+        arguments, rows = (main, path, "--cases", CASES), next(iter(recorded["cases"].values()))
         with mock.patch("workbench.report.sent.counter", return_value=counter()) as made:  # loaded once
             opened = run(*arguments, "--tokenizer", other)[1]
         made.assert_called_once_with(other)

@@ -7,9 +7,9 @@ from selection.tests.made import count_words
 from strategies import notes
 from workbench.report.__main__ import filled
 from workbench.report.sent import mark_parts, request_view, shorten
-from workbench.report.tests.made import ALL, CASE, evaluation
+from workbench.report.tests.made import ALL, CASE
 from workbench.report.view import evaluation_section
-from workbench.tests.made import row
+from workbench.tests.made import report, row
 
 
 def view(strategy="recent", count=count_words, case=CASE, **changes):
@@ -48,7 +48,7 @@ class Requests(unittest.TestCase):
                          "missing: recorded 80 & no; now none; stale_included: recorded none; now Now 8080; "
                          "required_found: recorded 0; now 1")
         requests = {(None, "recent", "one"): view(stale_included=[])}
-        page = filled([evaluation_section("r", evaluation(row("one")), ALL, requests)])
+        page = filled([evaluation_section("r", report(row("one")), ALL, requests)])
         self.assertIn("does not give the recorded row: stale_included: recorded none; now Now 8080.", page)
 
     def test_marks_do_not_overlap_and_lose_no_character(self):
