@@ -17,31 +17,19 @@ from pathlib import Path
 from base.tests import made
 
 ROOT = Path(__file__).parents[2]
-MARK = re.compile(r"<!-- only parsed: .+ -->")
+BLOCK = re.compile(r"(?m)(^<!-- only parsed: .+ -->\n+)?(?:^```(\w*)\n((?:.*\n)*?)```$|(?<=\n\n)((?: {4}.*\n|\n)+))")
 
 
 def blocks(text):
     """[(line number, "sh" or "python", text, whether it is only parsed)] of a README."""
-    kept, lines, number, marked = [], text.split("\n"), 0, False
-    while number < len(lines):
-        line, start = lines[number], number + 1
-        number = start
-        if line.startswith("```"):
-            while not lines[number].startswith("```"):
-                number += 1
-            kind, block = line[3:], lines[start:number]
-            number += 1
-        elif line.startswith("    ") and not (start > 1 and lines[start - 2].strip()):
-            while number < len(lines) and not lines[number][:4].strip():
-                number += 1
-            block = [line[4:] for line in lines[start - 1 : number]]
-            kind = "sh" if re.match(r"(\.venv/bin/)?python|\$ |# ", block[0]) else ""
-        else:
-            marked = bool(MARK.match(line)) or marked and not line
-            continue
+    kept = []
+    for match in BLOCK.finditer(text):
+        mark, kind, fenced, indented = match.groups()
+        block = (fenced or re.sub("(?m)^ {4}", "", indented or "")).rstrip()
+        if kind is None and re.match(r"(\.venv/bin/)?python|\$ |# ", block):
+            kind = "sh"
         if kind in ("sh", "python"):
-            kept.append((start, kind, "\n".join(block).rstrip(), marked))
-        marked = False
+            kept.append((text.count("\n", 0, match.end()), kind, block, mark is not None))
     return kept
 
 
