@@ -4,7 +4,7 @@ import re
 
 from answers.exchange import ServerError, get_json
 from base.command import InputError
-from base.shapes import NONE
+from base.shapes import NONE, of_type
 
 CHECKED_VERSIONS = ("0.32.14", "0.33.0-rc2")
 OLDEST_REFUSED = (0, 30, 0)  # it reports short counts, and the versions before it run another engine
@@ -13,8 +13,7 @@ PARAMETERS = frozenset("temperature top_k top_p min_p repeat_penalty presence_pe
 DIRECTIVE = re.compile(r"^[^\S\n]*(renderer|parser|adapter)[^\S\n]+(.*\S)", re.IGNORECASE | re.MULTILINE)
 VERSION = {"version": lambda version: isinstance(version, str) and re.match(r"\d+\.\d+\.\d+", version)}
 BUILDS = {"models?": ([{"name?": str, "model?": str, "details?": (dict, NONE), "context_length?": (int, NONE)}], NONE)}
-SHOWN = {"modelfile?": (str, NONE), "parameters?": (str, NONE), "capabilities?": ([str], NONE),
-         "model_info?": (dict, NONE)}
+SHOWN = {**of_type((str, NONE), "modelfile? parameters?"), "capabilities?": ([str], NONE), "model_info?": (dict, NONE)}
 
 
 def bare_digest(digest):
@@ -60,8 +59,8 @@ def check_shown(url, tag, renderer=None):
     shown = get_json(f"{url}/api/show", SHOWN, {"model": tag})
     modelfile, capabilities = shown.get("modelfile") or "", sorted(shown.get("capabilities") or [])
     said = {name.upper(): value for name, value in DIRECTIVE.findall(modelfile)}
-    parameters = sorted(" ".join(words) for line in (shown.get("parameters") or "").splitlines()
-                        if (words := line.split()))
+    lines = map(str.split, (shown.get("parameters") or "").splitlines())
+    parameters = sorted(" ".join(words) for words in lines if words)
     unknown = sorted({line.split()[0] for line in parameters} - PARAMETERS)
     for bad, reason in ((shown.get("system"), "brings a system text of its own"),
                         (shown.get("messages"), "brings messages of its own"), ("ADAPTER" in said, "has an adapter"),

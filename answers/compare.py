@@ -17,8 +17,7 @@ from base.shown import figures
 
 def pairs(recordings, verdicts):
     """One dict for each strategy, case and seed: the grades of both; NotComparable where one has other answers."""
-    a, b = ({(strategy, case, entry["seed"]): verdict["grade"]
-             for strategy, case, entries, _ in answered(recording)
+    a, b = ({(strategy, case, entry["seed"]): verdict["grade"] for strategy, case, entries, _ in answered(recording)
              for entry, verdict in zip(entries, graded[strategy][case])}
             for recording, graded in zip(recordings, verdicts))
     for strategy, case, seed in sorted(a.keys() ^ b.keys()):
@@ -47,10 +46,9 @@ def paired_figures(paired):
     by_case = dict.fromkeys((pair["case"] for pair in complete), 0)
     for pair in complete:
         by_case[pair["case"]] += (pair["b"] == "pass") - (pair["a"] == "pass")
-    only_a, only_b = both["pass", "fail"], both["fail", "pass"]
-    return {"pairs": len(complete), "passed_a": both["pass", "pass"] + only_a,
-            "passed_b": both["pass", "pass"] + only_b, "only_a": only_a, "only_b": only_b,
-            "incomplete_pairs": len(paired) - len(complete), "difference_by_case": by_case,
+    passed, only_a, only_b = (both[grades] for grades in (("pass", "pass"), ("pass", "fail"), ("fail", "pass")))
+    return {"pairs": len(complete), "passed_a": passed + only_a, "passed_b": passed + only_b, "only_a": only_a,
+            "only_b": only_b, "incomplete_pairs": len(paired) - len(complete), "difference_by_case": by_case,
             "p": sign_flip(by_case.values()) if complete else None,
             "smallest_p_possible": min(1.0, 2 / 2 ** len(by_case)) if complete else None}
 

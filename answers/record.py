@@ -64,8 +64,8 @@ def line_misfit(line, answers):
     """What is wrong with a line of a journal behind others that hold `answers`: it is for a person to look at."""
     if (problem := misfit(line, LINE) or misfit(line, LINES[line["kind"]])) or line["kind"] == "aside":
         return problem
-    return (entry_misfit(line["entry"], "its entry")
-            or line["entry"]["seed"] != line["seed"] and "its entry has another seed"
+    return (entry_misfit(entry := line["entry"], "its entry")
+            or entry["seed"] != line["seed"] and "its entry has another seed"
             or tuple(line[name] for name in KEY) in answers and "it is a second answer to one request")
 
 

@@ -93,8 +93,7 @@ def check_entries(entries, sent, where):
         if hashes and hashes[number : number + 1] != [json_hash(entry)]:
             raise InputError(f"{place}: this answer was edited after it was recorded; restore it or record again")
         if tokens is not None and entry.get("prompt_tokens", tokens) != tokens:
-            raise InputError(
-                f"{place}: the prompt was {entry['prompt_tokens']} tokens and the request {tokens}; never graded")
+            raise InputError(f"{place}: prompt of {entry['prompt_tokens']} tokens, request of {tokens}; never graded")
         seeds.add(entry["seed"])
     if not entries or len(hashes) > len(entries):
         raise InputError(f"{where}: answers are missing; record it again")

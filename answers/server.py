@@ -12,14 +12,14 @@ from copy import deepcopy
 from answers.exchange import BrokenReply, ServerError, Unavailable, base_url, fetch, get_json, look, patient
 from base.command import InputError, as_text, parse_json
 from base.lines import is_torn
-from base.shapes import NONE, NUMBER, Only, misfit
+from base.shapes import NONE, NUMBER, Only, misfit, of_type
 
 NEUTRAL = {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0, "repeat_penalty": 1.0, "presence_penalty": 0.0,
            "frequency_penalty": 0.0}  # what changes no probability; an option left out would be the server's to decide
 OPTIONS = Only(dict.fromkeys(NEUTRAL, NUMBER))  # a server ignores other names, with nothing but a line in its log
 SIZES = {  # a server draws a wrong seed at random and takes 0 for no limit
     "seed?": lambda seed: type(seed) is int and seed >= 0,
-    **dict.fromkeys(("num_ctx?", "num_predict?"), lambda size: type(size) is int and size > 0)}
+    **of_type(lambda size: type(size) is int and size > 0, "num_ctx? num_predict?")}
 BROKEN_WAIT_S = 2
 FIRST_S, IDLE_S, TOTAL_S = 600, 120, 1200  # the first part waits for a load of the model
 UNVERIFIED = ("weights", "context length of the request", "chat template but for its token count",
@@ -27,8 +27,7 @@ UNVERIFIED = ("weights", "context length of the request", "chat template but for
 KEPT = ("publisher_model", "license", "options", "think", "trials", "seeds")  # of a block: no Ollama's build
 MODELS = {"data": [{"id": str}]}
 ENDS = {"stop": "stop", "tool_calls": "stop", "length": "length"}  # of OpenAI's interface
-MESSAGE = {**dict.fromkeys(("content?", "thinking?", "reasoning_content?", "reasoning?"), (str, NONE)),
-           "tool_calls?": ([dict], NONE)}
+MESSAGE = {**of_type((str, NONE), "content? thinking? reasoning_content? reasoning?"), "tool_calls?": ([dict], NONE)}
 PARTS = [{"message?": MESSAGE}]
 COMPLETION = {"choices": [{"message": MESSAGE, "finish_reason?": (str, NONE)}], "usage?": (dict, NONE)}
 

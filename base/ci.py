@@ -51,15 +51,12 @@ def annotations(checks):
     level = {"failed": "error", "error": "warning"}
     for check in checks:
         if check["state"] in level:
-            title = command_data(f"{check['group']}: {check['name']}").replace(":", "%3A").replace(",", "%2C")
-            yield f"::{level[check['state']]} title={title}::{command_data(check['message'])}"
+            title, message = (plain(text).replace("%", "%25").replace("\n", "%0A")  # a command ends with its line
+                              for text in (f"{check['group']}: {check['name']}", check["message"]))
+            title = title.replace(":", "%3A").replace(",", "%2C")
+            yield f"::{level[check['state']]} title={title}::{message}"
 
 
 def plain(text):
     """A text that XML and a terminal can take: control characters and bidirectional overrides written out."""
     return NO_XML.sub(lambda match: repr(match[0])[1:-1], written_out(text))
-
-
-def command_data(text):
-    """A text as a value in a workflow command, which ends with its line."""
-    return plain(text).replace("%", "%25").replace("\n", "%0A")

@@ -20,6 +20,7 @@ import traceback
 from collections import Counter
 from pathlib import Path
 
+from base.shapes import half_pair
 from base.shown import one_line
 
 VERSION = "1.0"
@@ -109,11 +110,8 @@ def file_hash(path):
 def dump(value):
     """The one JSON form that this project writes; InputError for a text that UTF-8 cannot hold."""
     text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        near = text[max(0, error.start - 20) : error.start]
-        raise InputError(f"half of a surrogate pair behind {near!r}, which no file can hold; mend that text") from None
+    if half := half_pair(text):
+        raise InputError(f"half of a surrogate pair, {half!r}, which no file can hold; mend that text")
     return text
 
 

@@ -131,11 +131,10 @@ COMPARISON = {
                  "over budget": [{"case": str}], "stale_cases?": {"recorded": STALE_CASES, "fresh": STALE_CASES},
                  "paired": {"cases": PAIRED, "facts": PAIRED}}]}
 
-BY_COMPACTION = dict(name=lambda key: key.isascii() and key.isdecimal() and key[0] != "0")
+NUMBERED = dict(name=lambda key: key.isascii() and key.isdecimal() and key[0] != "0")
 VERDICTS = ("verbatim", "supported", "absent", "contradicted", "unjudged", "opaque")
 CHECKED = {**of_type(str, "conversation_id item class literal probe"), "tags": [str], "turn": int,
-           "verdicts": Each(lambda verdict: verdict in VERDICTS, **BY_COMPACTION),
-           "lines": Each(str, **BY_COMPACTION), "keys": Each(str, **BY_COMPACTION)}
+           "verdicts": Each(VERDICTS.__contains__, **NUMBERED), **of_type(Each(str, **NUMBERED), "lines keys")}
 CONTEXT = {"conversation_id": str, **of_type(int, "compaction turn"), "tokens": (int, NONE),
            **of_type(bool, "inside opaque failed")}
 COMPACTED = {
@@ -159,7 +158,5 @@ SIGNALS = {
         "hits": [{"turn": int, **of_type(str, "kind name arguments")}]}]}}
 REPLAY = {
     "compactor": {"name": str}, "judge": ({"identity": object}, NONE), "fixtures": Each(object), "budget": Each(int),
-    "counter": Each(object),
-    "rows": [{**of_type(str, "conversation_id outcome reference"), **of_type(bool, "failed calls_differ"),
-              "pairs": Each(str)}],
-    "summary": dict}
+    "counter": Each(object), "rows": [{**of_type(str, "conversation_id outcome reference"),
+                                       **of_type(bool, "failed calls_differ"), "pairs": Each(str)}], "summary": dict}

@@ -30,8 +30,7 @@ def columns(rows, right=()):
     rows = [[one_line(cell) for cell in row] for row in rows]
     widths = [max(map(len, cells)) for cells in zip_longest(*rows, fillvalue="")]
     return ["  ".join(cell.rjust(width) if place in right else cell.ljust(width)
-                      for place, (cell, width) in enumerate(zip(row, widths))).rstrip()
-            for row in rows]
+                      for place, (cell, width) in enumerate(zip(row, widths))).rstrip() for row in rows]
 
 
 def figures(names, rows):

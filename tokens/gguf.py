@@ -73,20 +73,14 @@ def read_metadata(data):
         raise GgufError(f"its metadata cannot be read near byte {file.tell()}: {error}") from None
 
 
-def tokenizer_json(data):
-    """The bytes of the tokenizer.json that the vocabulary of a GGUF file (bytes) stands for, or GgufError."""
-    return rebuilt(read_metadata(data))
-
-
-def rebuilt(metadata):
-    """The tokenizer.json of the vocabulary in a GGUF file's metadata.
+def tokenizer_json(metadata):
+    """The bytes of the tokenizer.json that the vocabulary in a GGUF file's metadata stands for, or GgufError.
 
     Vocabulary and merges are not left to the library's indenting, which walks over their million texts in Python.
     """
     try:
         tokens, types, merges = (metadata[f"tokenizer.ggml.{name}"] for name in ("tokens", "token_type", "merges"))
-        added = [{"id": number, "content": tokens[number], **FLAGS}
-                 for number, kind in enumerate(types) if kind in ADDED]
+        added = [{"id": place, "content": tokens[place], **FLAGS} for place, kind in enumerate(types) if kind in ADDED]
         # A later token of the same text takes the place of the earlier one, as in a dict.
         vocabulary = json.dumps({token: number for number, token in enumerate(tokens)}, ensure_ascii=False,
                                 separators=(",\n      ", ": "))

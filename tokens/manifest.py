@@ -73,8 +73,8 @@ def is_shipped(manifest_path):
 
 def verify(target, manifest):
     """What keeps a folder from being prepared: [problem, ...], empty when every file has its pinned size and hash."""
-    problems = {name: read_pinned(Path(target) / name, pinned)[1] for name, pinned in manifest["files"].items()}
-    return [f"{name} {problem}" for name, problem in problems.items() if problem]
+    return [f"{name} {problem}" for name, pinned in manifest["files"].items()
+            if (problem := read_pinned(Path(target) / name, pinned)[1])]
 
 
 def read_pinned(path, pinned):

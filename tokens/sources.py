@@ -43,7 +43,10 @@ def folder_source(given):
 
 
 def with_template(read):
-    """A fetch like `read` that finds a chat template also where older models keep it, in tokenizer_config.json."""
+    """A fetch like `read` that finds a chat template also where older models keep it, in tokenizer_config.json.
+
+    Where several are named there it is the default one.
+    """
 
     def fetch(name):
         try:
@@ -51,7 +54,13 @@ def with_template(read):
         except MissingFile:
             if name != TEMPLATE:
                 raise
-        return template_of(json_object(read(CONFIG), CONFIG)).encode("utf-8")
+        template = json_object(read(CONFIG), CONFIG).get("chat_template")
+        if isinstance(template, list):
+            named = {entry.get("name"): entry.get("template") for entry in template if isinstance(entry, dict)}
+            template = named.get("default")
+        if not isinstance(template, str) or not template:
+            raise MissingFile(f"no {TEMPLATE} and no default template in {CONFIG} there")
+        return template.encode("utf-8")
 
     return fetch
 
@@ -65,17 +74,6 @@ def json_object(data, name):
     if not isinstance(value, dict):
         raise SourceError(f"{name} is not a JSON object")
     return value
-
-
-def template_of(config):
-    """The chat template in tokenizer_config.json, where several are named the default one, or MissingFile."""
-    template = config.get("chat_template")
-    if isinstance(template, list):
-        named = {entry.get("name"): entry.get("template") for entry in template if isinstance(entry, dict)}
-        template = named.get("default")
-    if not isinstance(template, str) or not template:
-        raise MissingFile(f"no {TEMPLATE} and no default template in {CONFIG} there")
-    return template
 
 
 class Hub:

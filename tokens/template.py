@@ -45,8 +45,7 @@ def template_text(files, where):
     try:
         return files["chat_template.jinja"].decode("utf-8")
     except UnicodeDecodeError as error:
-        raise TokenizerError(
-            f"{where}: chat_template.jinja is not UTF-8 at byte {error.start}; pin another one") from None
+        raise TokenizerError(f"{where}: chat_template.jinja is not UTF-8 at byte {error.start}; pin another") from None
 
 
 def compile_template(source, today=None):
@@ -55,8 +54,7 @@ def compile_template(source, today=None):
     today  the ISO date that strftime_now writes; None: a template that asks for it fails
     marks  texts with punctuation, like "</think>"; words: those without, and single signs, like "system" and "."
     """
-    from jinja2 import TemplateError
-    from jinja2.exceptions import TemplateSyntaxError
+    from jinja2 import TemplateError, TemplateSyntaxError
     from jinja2.ext import Extension
     from jinja2.sandbox import ImmutableSandboxedEnvironment
     from jinja2.utils import Namespace
@@ -79,16 +77,14 @@ def compile_template(source, today=None):
         raise CountError(f"the chat template refuses this request: {message}; correct its messages")
 
     def tojson(value, ensure_ascii=False, indent=None, separators=None, sort_keys=False):
-        options = {"indent": indent, "separators": separators, "sort_keys": sort_keys}
-        return json.dumps(value, ensure_ascii=ensure_ascii, **options)
+        return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
 
     def strftime_now(form):
         if today is None:
             raise TemplateError("it asks for the date, and the manifest has no 'today'; add one, an ISO date")
         return datetime.fromisoformat(today).strftime(form)
 
-    extensions = ["jinja2.ext.loopcontrols", Generation]
-    environment = Sandbox(trim_blocks=True, lstrip_blocks=True, extensions=extensions)
+    environment = Sandbox(trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols", Generation])
     environment.filters["tojson"] = tojson
     environment.globals |= {"raise_exception": raise_exception, "strftime_now": strftime_now}
     try:
@@ -109,9 +105,8 @@ def render(template, messages, tools, special):
     """
     said = [{name: value for name, value in message.items() if value is not None} for message in messages]
     for number, message in enumerate(said):
-        reasoning = next((message[name] for name in REASONING if name in message), None)
-        if reasoning is not None:
-            said[number] = {"thinking": reasoning, **message, "reasoning_content": reasoning}
+        if name := next(filter(message.__contains__, REASONING), None):
+            said[number] = {"thinking": message[name], **message, "reasoning_content": message[name]}
     try:
         return template.render(messages=said, tools=tools, documents=None, add_generation_prompt=True,
                                enable_thinking=False, **special)
@@ -119,9 +114,8 @@ def render(template, messages, tools, special):
         raise
     except Exception as error:  # whatever somebody's template makes of these messages, too deep ones included
         reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        raise CountError(
-            f"the chat template fails on this request: {reason}; it may lack what the request has (tools, a system "
-            "text), or be wrong itself") from None
+        raise CountError(f"the chat template fails on this request: {reason}; it may lack what the request has (tools,"
+                         " a system text), or be wrong itself") from None
 
 
 def looked_for(node):
@@ -130,11 +124,10 @@ def looked_for(node):
 
     if isinstance(node, nodes.Const):
         return {node.value} if isinstance(node.value, str) else set()
-    written = isinstance(node, (nodes.Output, nodes.Add, nodes.Concat, nodes.CondExpr))
+    writes = isinstance(node, (nodes.Output, nodes.Add, nodes.Concat, nodes.CondExpr))
     only_first = isinstance(node, nodes.Filter) and node.name != "replace"  # join(", ") writes what it is given
     children = list(node.iter_child_nodes())[: 1 if only_first else None]
-    return {
-        text for child in children if not (written and isinstance(child, nodes.Const)) for text in looked_for(child)}
+    return {text for child in children if not (writes and isinstance(child, nodes.Const)) for text in looked_for(child)}
 
 
 def tried(source, manifest, place):
