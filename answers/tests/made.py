@@ -11,11 +11,10 @@ from answers import record
 from answers.recording import read_recording
 from answers.tests.ollama_double import OllamaDouble, stand_in_count
 from base.command import InputError, read_json
-from base.tests.made import Files, run
+from base.tests.made import ROOT, Files, run
 from selection.cases import load_cases
 from strategies import STRATEGIES
 
-ROOT = Path(__file__).parents[2]
 CASES = load_cases(ROOT / "cases.json")
 PUBLISHED = read_recording(ROOT / "answer-result.json")
 REPORT = read_json(ROOT / "evaluation-result.json")

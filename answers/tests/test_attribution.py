@@ -8,9 +8,9 @@ import answer_check
 from answers import attribution
 from answers import compare as answer_compare
 from answers.recording import json_hash, read_keys
-from answers.tests.made import CASES, PUBLISHED, REPORT, ROOT, entry
+from answers.tests.made import CASES, PUBLISHED, REPORT, entry
 from base.command import InputError, NotComparable, dump
-from base.tests.made import Files, run
+from base.tests.made import ROOT, Files, run
 from selection.facts import in_request
 
 KEYS = read_keys(ROOT / "answer-keys.json")

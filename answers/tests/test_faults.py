@@ -7,7 +7,6 @@ import os
 import socket
 import threading
 import unittest
-from pathlib import Path
 from unittest import mock
 
 from answers import exchange
@@ -16,6 +15,7 @@ from answers.recording import incomplete_kind, read_recording
 from answers.server import read_completion, read_stream
 from answers.tests.made import INPUTS, SMALL, Recording
 from answers.tests.ollama_double import stand_in_count
+from base.tests.made import named_cases
 
 ASKED = {"messages": SMALL[0]["messages"], "num_ctx": 384, "num_predict": 96, "seed": 1}
 
@@ -149,10 +149,8 @@ class Exchanges(unittest.TestCase):
 
 class Replies(unittest.TestCase):
     def test_every_body_in_the_file_is_read_or_named(self):
-        cases = json.loads(Path(__file__).with_name("reply-cases.json").read_text(encoding="utf-8"))
-        self.assertEqual(len(cases), len({case["name"] for case in cases}))
         asked = {"seed": 1, "max_tokens": 96, "options": {"seed": 1, "num_predict": 96}}
-        for case in cases:
+        for case in named_cases(__file__, "reply-cases.json"):
             body = b"".join(json.dumps(part).encode() + b"\n" for part in case["body"])
             with self.subTest(case["name"]):
                 try:

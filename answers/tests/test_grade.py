@@ -1,17 +1,16 @@
 """The graders on answers of every kind that they were given rules for, and on text made to be slow."""
 
-import json
 import re
 import unittest
-from pathlib import Path
 
 import answer_check
 from answers import claims
 from answers.recording import MAX_GRADED_CHARS, compile_pattern
 from answers.tests.made import INPUTS, entry
 from base.command import InputError
+from base.tests.made import named_cases
 
-GRADES = json.loads((Path(__file__).parent / "grade-cases.json").read_text(encoding="utf-8"))
+GRADES = named_cases(__file__, "grade-cases.json")
 
 
 def key(must=("mateo",), stale=()):
@@ -31,8 +30,6 @@ class Graded(unittest.TestCase):
                     given = why(case["answer"], version, case["must"], case.get("stale", ()))
                     self.assertEqual(given, case[f"version_{version}"])
 
-    def test_no_two_cases_share_a_name_and_the_versions_differ_somewhere(self):
-        self.assertEqual(len(GRADES), len({case["name"] for case in GRADES}))
         self.assertTrue(any(case["version_1"] != case["version_2"] for case in GRADES))
 
 
@@ -45,8 +42,7 @@ class Incomplete(unittest.TestCase):
         for kind, given in kinds.items():
             for version in (1, 2):
                 with self.subTest(kind, version=version):
-                    self.assertEqual(
-                        answer_check.grade(given, key(), version), {"grade": "incomplete", "why": kind})
+                    self.assertEqual(answer_check.grade(given, key(), version), {"grade": "incomplete", "why": kind})
 
     def test_each_kind_is_counted_on_its_own_line(self):
         cases = {"a": [entry(""), entry("Mateo"), entry("Mateo", done_reason="length")]}

@@ -13,10 +13,10 @@ import answer_check
 from answer_model import MODEL
 from answers import attribution, record
 from answers.recording import answered, read_recording, same_as_recorded
-from answers.tests.made import CASES, PLAN, PUBLISHED, REPORT, ROOT, SMALL, Recording
+from answers.tests.made import CASES, PLAN, PUBLISHED, REPORT, SMALL, Recording
 from answers.tests.ollama_double import stand_in_count
 from base.command import InputError
-from base.tests.made import needs_tokenizer, run
+from base.tests.made import ROOT, needs_tokenizer, run
 from selection.facts import in_request
 
 

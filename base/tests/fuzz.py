@@ -23,9 +23,8 @@ from unittest import mock
 
 from base.command import dump, make_parser, run_command
 from base.tests.fuzz_samples import NEVER, SAMPLES, TARGETS
-from base.tests.made import changed_value, run
+from base.tests.made import ROOT, changed_value, commands, run
 
-ROOT = Path(__file__).parents[2]
 LIMIT_S = 120  # for one mutant: generous, since a busy machine is slow and a hang never ends
 JUNK = [b"", b"\0", b"\xff\xfe", b"\xef\xbb\xbf", b"{", b"[" * 100_000, b'{"a": NaN}', b'"\\ud800"', b"\r\n",
         b"\x1b[2J", b"1e999", b'{"a": 1, "a": 2}', b"\xf0\x9f\x98"]
@@ -99,7 +98,7 @@ def run_mutant(target, number):
 
 def run_in(folder, command, argv):
     """(exit status, standard output, standard error) of a command in this process and that folder."""
-    module = importlib.import_module(command + ".__main__" * (ROOT / command.replace(".", "/")).is_dir())
+    module = importlib.import_module(commands()[command])
     place = {"LAB_TOKENIZER": str(Path(folder) / ".made")} if command == "prepare" else {}
     with contextlib.chdir(folder), mock.patch.dict(os.environ, place):
         return run(module.main, *argv)

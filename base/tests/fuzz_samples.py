@@ -11,9 +11,8 @@ import tempfile
 from functools import lru_cache, partial
 from pathlib import Path
 
-from base.tests.made import as_bytes, run
+from base.tests.made import ROOT, as_bytes, run
 
-ROOT = Path(__file__).parents[2]
 VALUES = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))  # {name: what the file holds}
 CASE = VALUES.pop("case")
 SMALL = "--context-limit 420 --max-new-tokens 64 --margin 16"
@@ -143,8 +142,6 @@ compaction.signals {events.jsonl}
 tokenizer {messages.json}
 prepare --model my/model --manifest {pinned.json} --from {pin}
 """.replace("SMALL", SMALL).replace("DOUBLES", "compaction.tests.doubles").strip().splitlines()
-NO_FILES = {
-    "answer_model": "asks a server; its readers are fuzzed by the answers' own tests",
-    "workbench.bench": "generates what it measures",
-}
+NO_FILES = {"answer_model": "asks a server; its readers are fuzzed by the answers' own tests",
+            "workbench.bench": "generates what it measures"}
 NEVER = {"workbench.compare": (0,)}

@@ -4,15 +4,28 @@ import contextlib
 import copy
 import io
 import json
+import re
 import tempfile
 import unittest
+from functools import lru_cache
 from pathlib import Path
 from unittest import mock
 
 from base.command import InputError, status_of
 
+ROOT = Path(__file__).resolve().parents[2]
 ODD = [None, True, False, 0, 1, -1, 1.5, 10**40, "", " ", "x", "\ud800", "\u202e\x1b[2J", "../../x", "a/b", "<bos>", [],
        {}, [1], {"a": 1}, [{"type": "text", "text": "q"}], "y" * 5000, json.loads("[" * 120 + "]" * 120)]
+
+
+@lru_cache
+def commands():
+    """{name: module} of all that can be run, so {"compaction.signals": "compaction.signals.__main__"}."""
+    places = [path.relative_to(ROOT).as_posix() for path in sorted(ROOT.rglob("*.py"))]
+    modules = [place.removesuffix(".py").replace("/", ".") for place in places
+               if not re.search(r"(^|/)(\.|tests/|venv/)", place)
+               and "\n    run_command(main)" in (ROOT / place).read_text(encoding="utf-8")]
+    return {module.removesuffix(".__main__"): module for module in modules}
 
 
 def run(main, *arguments, stdin=""):

@@ -11,11 +11,8 @@ from pathlib import Path
 from unittest import mock
 
 from base.command import InputError, NotComparable, read_json, whole_numbers
-from base.tests.made import Files, run
+from base.tests.made import ROOT, Files, commands, run
 
-ROOT = Path(__file__).parents[2]
-COMMANDS = [path for path in sorted({*ROOT.glob("*.py"), *ROOT.glob("[a-z]*/**/*.py")})
-            if "tests" not in path.parts and "    run_command(main)" in path.read_text(encoding="utf-8")]
 SCRIPT = """
 import sys
 from base.command import InputError, run_command
@@ -80,10 +77,9 @@ class Commands(Files):
     def test_ctrl_c_during_the_first_import_of_a_command_is_a_traceback(self):
         """pathlib, which all import early, is one here that is stopped while it is imported."""
         self.write("pathlib.py", "raise KeyboardInterrupt")
-        for path in COMMANDS:
-            module = path.relative_to(ROOT).with_suffix("")
-            start = ["-m", ".".join(module.parts)] if module.parts[1:] else [path.name]
-            with self.subTest(path.name):
+        for name in commands():
+            start = ["-m", name] if "." in name else [f"{name}.py"]
+            with self.subTest(name):
                 ended = subprocess.run([sys.executable, "-S", *start], cwd=ROOT, capture_output=True, text=True,
                                        env={**os.environ, "PYTHONPATH": str(self.folder)}, stdin=subprocess.DEVNULL)
                 self.assertRegex(ended.stderr, r"\A\w+(\.py)?: stopped\n\Z")
@@ -92,17 +88,15 @@ class Commands(Files):
     def test_an_example_is_missing_or_broken_in_a_terminal_of_eighty_columns(self):
         """A line broken after `>` is a shell's syntax error when it is pasted."""
 
-        def help_of(path, columns, *command):
-            module = importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
+        def help_of(module, columns, *command):
             with mock.patch.dict(os.environ, {"COLUMNS": str(columns)}):
-                return run(module.main, *command, "--help")[1]
+                return run(importlib.import_module(module).main, *command, "--help")[1]
 
-        for path in COMMANDS:
-            name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__main__")
-            own = re.search(r"\{([a-z,]+)\} \.\.\.", help_of(path, 500))  # its commands, where it has some
+        for name, module in commands().items():
+            own = re.search(r"\{([a-z,]+)\} \.\.\.", help_of(module, 500))  # its commands, where it has some
             for command in [[], *([word] for word in (own[1].split(",") if own else ()))]:
                 with self.subTest(name, command=command):
-                    narrow, wide = (help_of(path, columns, *command).lower().partition("example:")[2]
+                    narrow, wide = (help_of(module, columns, *command).lower().partition("example:")[2]
                                     for columns in (80, 500))
                     self.assertRegex(narrow, rf"python (?:-m )?{re.escape(name)}(?:\.py)?.*{''.join(command)}")
                     self.assertEqual(narrow, wide)

@@ -5,11 +5,9 @@ import graphlib
 import re
 import sys
 from importlib.metadata import packages_distributions
-from pathlib import Path
 
-from base.tests.made import Files
+from base.tests.made import ROOT, Files
 
-ROOT = Path(__file__).parents[2]
 LAYERS = ("strategies", "base", "tokens modelkit", "tokenizer", "selection answers", "answer_model", "compaction",
           "prepare evaluate answer_check", "workbench")  # lowest first; tests may import anything
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names.split()}

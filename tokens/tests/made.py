@@ -7,7 +7,6 @@ import tarfile
 import threading
 import zipfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from unittest import mock
 
 import prepare
@@ -17,7 +16,6 @@ from tokens.index import Index
 from tokens.manifest import leftovers, verify
 from tokens.sources import SourceError
 
-ROOT = Path(__file__).resolve().parents[2]
 TOKENIZER = b'{"version": "1.0", "added_tokens": [], "model": {"type": "BPE", "vocab": {"Q": 0}, "merges": []}}'
 TEMPLATE = b"{{ bos_token }}{{ messages[-1].content }}"
 CONTENTS = {"tokenizer.json": TOKENIZER.ljust(13_000), "chat_template.jinja": TEMPLATE}

@@ -11,10 +11,10 @@ from unittest import mock
 import prepare
 from base.command import InputError
 from base.lines import lock
-from base.tests.made import edited, named_cases
+from base.tests.made import ROOT, edited, named_cases
 from tokens.manifest import leftovers, verify
 from tokens.sources import folder_source
-from tokens.tests.made import CONTENTS, ROOT, Folder, fails
+from tokens.tests.made import CONTENTS, Folder, fails
 
 WRONG = {name: b"x" * len(data) for name, data in CONTENTS.items()}
 HALF = {**CONTENTS, "chat_template.jinja": b"<html>"}

@@ -40,8 +40,7 @@ class Limits(unittest.TestCase):
         self.assertEqual(set(try_here(users, {}, None)["cannot"]), {
             "a system text", "declared tools", "tool calls and their results", "two assistant messages in a row"})
         able = PLAIN.replace("{{ m.content }}", "{{ m.content }}{{ m.tool_calls }}") + "{{ tools | tojson }}"
-        self.assertEqual(try_template(able, manifest_of(CONTENTS)),
-                         {"sha256": mock.ANY, "problem": None, "cannot": {}})
+        self.assertEqual(try_template(able, manifest_of(CONTENTS)), {"sha256": mock.ANY, "problem": None, "cannot": {}})
 
 
 class Kept(Folder):
