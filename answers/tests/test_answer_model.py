@@ -10,7 +10,7 @@ from answer_model import MODEL, AnswerModel, read_model
 from answers.exchange import BrokenReply, ServerError, base_url
 from answers.recording import read_recording
 from answers.server import OpenAIModel
-from answers.tests.made import INPUTS, SMALL, Recording
+from answers.tests.made import INPUTS, SMALL, Recording, entry
 from answers.tests.ollama_double import OllamaDouble, OpenAIDouble, stand_in_count
 from base.command import InputError, dump
 from base.tests.made import Files, run
@@ -93,8 +93,7 @@ class OpenAI(Recording):
     def test_an_answer_and_what_nobody_can_verify(self):
         double, model = self.server()
         self.assertEqual(model.answer(MESSAGES, (), **SIZES),
-                         {"seed": 1, "answer": "Mateo.", "tool_calls": [], "done_reason": "stop",
-                          "prompt_tokens": stand_in_count(MESSAGES), "answer_tokens": 3})
+                         entry("Mateo.", prompt_tokens=stand_in_count(MESSAGES), answer_tokens=3))
         self.assertEqual(model.identity, {"version": "b10488-aa", "digest": None, "meta": {"meta": {"n_params": 5}}})
         body = double.chats[0]
         self.assertEqual(

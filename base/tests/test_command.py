@@ -54,9 +54,8 @@ class Statuses(unittest.TestCase):
                 (InputError(odd), 2, r": a b\\r\\x1b\[2J\\u2028\\u202e\\udcff naïve 日本.json\n\Z"),
                 (NotComparable(odd), 3, r": a b\\r\\x1b\[2J"), (KeyboardInterrupt(), 130, "stopped"),
                 (ModuleNotFoundError("no", name="x"), 2, r"this Python \(.+\) has no module x; .*requirements.txt"),
-                *((raised, 2, "^Traceback") for raised in (
-                    KeyError("x"), panic("x"), MemoryError(), RecursionError("x"), OSError(28, "x"),
-                    BrokenPipeError("x")))):
+                *((raised, 2, "^Traceback") for raised in (KeyError("x"), panic("x"), MemoryError(), OSError(28, "x"),
+                                                           RecursionError("x"), BrokenPipeError("x")))):
             with self.subTest(repr(raised)):
                 ended, _, err = run(mock.Mock(side_effect=raised))
                 self.assertEqual((ended, err.count("\n") == 1), (status, says != "^Traceback"))

@@ -19,8 +19,8 @@ class Misfits(unittest.TestCase):
                               ({"a": [{"n": 1}, {"n": True}]}, "it.a[1].n is True, not a whole number"),
                               ({"a": [{}]}, "it.a[0] has no field 'n'"), ({"a": {}}, "it.a is {}, not a list"),
                               ({"a": [], "b": 3}, "it.b is 3"), ({"a": [], "b": "\ud800"}, "it.b is '\\ud800'"),
-                              ({"a": [], "c": {}}, "it.c is empty"),
-                              ({"a": [], "c": {"x": True}}, "it.c has the name 'x'"), ([], "it is [], not an object")):
+                              ({"a": [], "c": {}}, "it.c is empty"), ([], "it is [], not an object"),
+                              ({"a": [], "c": {"x": True}}, "it.c has the name 'x'")):
             with self.subTest(value=value):
                 self.assertEqual(misfit(value, shape), wanted)
 
