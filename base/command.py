@@ -145,9 +145,9 @@ def replace_file(path, data, own=None):
             temporary.unlink()
 
 
-def write_json(path, value):
-    """`dump(value)` into a file, whole or not at all."""
-    replace_file(path, dump(value).encode("utf-8"))
+def write_json(path, value, own=None):
+    """`dump(value)` into a file, whole or not at all; own: as for `replace_file`."""
+    replace_file(path, dump(value).encode("utf-8"), own)
 
 
 def whole_numbers(text):

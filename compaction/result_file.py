@@ -1,10 +1,11 @@
 """Keep a report of check.py as a file, and believe none: what follows from its items is computed again."""
 
 import re
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from base.command import InputError, NotComparable, check_replaceable, dump, read_json, replace_file
+from base.command import InputError, NotComparable, check_replaceable, read_json, write_json
 from base.own_code import source_hash
 from base.result_files import canonical
 from base.shapes import COMPACTION, misfit
@@ -104,17 +105,16 @@ def record_path(given, names):
 
 def is_result_of(names, path):
     """Whether a file holds a result of the same compactors, which a new one may replace."""
-    try:
+    with suppress(InputError, KeyError, TypeError):
         report = read_json(path)
-        return "candidate" in report and names == [
-            report[side]["compactor"]["name"] for side in SIDES if side in report]
-    except (InputError, KeyError, TypeError):
-        return False
+        held = [report[side]["compactor"]["name"] for side in SIDES if side in report]
+        return "candidate" in report and names == held
+    return False
 
 
 def record(path, report, names):
     """Keep a report; an earlier one of the same compactors stays beside it as NAME.previous.json."""
-    replace_file(path, dump(report).encode("utf-8"), partial(is_result_of, names))
+    write_json(path, report, partial(is_result_of, names))
 
 
 def code_hashes():
