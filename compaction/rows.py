@@ -55,10 +55,9 @@ def decide_items(fixtures, contexts, extractive, judge=None, counter=None):
             context = context | {"texts": rendered_texts(context["messages"], counter)}  # others were no whole request
         for item in by_id[name]["must_survive"]:
             if stated(item, by_id[name]["history"], context):
-                decision = check(item, by_id[name]["history"], context, extractive, judge)
-                for part in ("verdict", "line", "key"):
-                    if decision[part] is not None:
-                        items[name, item["id"]][part + "s"][number] = decision[part]
+                for part, value in check(item, by_id[name]["history"], context, extractive, judge).items():
+                    if value is not None:
+                        items[name, item["id"]][part + "s"][number] = value
     return list(items.values())
 
 

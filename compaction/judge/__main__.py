@@ -74,10 +74,9 @@ def ask_all(judge, groups, known=(), keep=lambda key, verdict: None):
 
 def make_card(identity, labels, verdicts):
     """The card from all verdicts; the first of an item's own is what counts."""
-    items, groups = labels["items"], {part: [] for part in ("repeat", "order")}
-    for (part, _), group in verdicts.items():
-        groups[part].append(group)
-    given = [(item["label"], group[0], item.get("planted")) for item, group in zip(items, groups["repeat"])]
+    items = labels["items"]
+    repeats, orders = ([group for (part, _), group in verdicts.items() if part == name] for name in ("repeat", "order"))
+    given = [(item["label"], group[0], item.get("planted")) for item, group in zip(items, repeats)]
     read = [entry for entry in given if entry[1] != "unjudged"]
     try:
         kappa_or_none = kappa([verdict for _, verdict, _ in read], [label for label, _, _ in read])
@@ -92,8 +91,8 @@ def make_card(identity, labels, verdicts):
         "kappa": kappa_or_none,
         "confusion": {label: {verdict: sum(entry[:2] == (label, verdict) for entry in given) for verdict in JUDGED}
                       for label in JUDGED},
-        "repeats": {"times": len(groups["repeat"][0]), "items": len(items), **flips(groups["repeat"])},
-        "order": {"pairs": len(groups["order"]), **flips(groups["order"])},
+        "repeats": {"times": len(repeats[0]), "items": len(items), **flips(repeats)},
+        "order": {"pairs": len(orders), **flips(orders)},
         "planted": {kind: {"judged": len(judged), "accepted": judged.count("supported")}
                     for kind, judged in planted.items()}}
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from base.turns import message_texts
 from compaction.fixtures.form import load_fixtures
-from compaction.fixtures.literals import negated, stands
+from compaction.fixtures.literals import NEGATION, stands
 from selection.tests.made import count_words
 from strategies import words
 
@@ -19,7 +19,7 @@ def overlap_judge(question):
     share = len(wanted & words(best)) / max(1, len(wanted))
     if share < 0.4:
         return {"verdict": "absent", "answer": "It does not say.", "problems": []}
-    turned = negated(best) != negated(question["expect"])
+    turned = bool(NEGATION.search(best)) != bool(NEGATION.search(question["expect"]))
     return {"verdict": "contradicted" if turned or share < 0.6 else "supported", "answer": best.strip(), "problems": []}
 
 
