@@ -7,8 +7,12 @@ Both runs start from the same prefix, at the last compaction. A conversation who
 has no reference run: its recorded and accepted trace stands in, and passes every check. Does not show small
 differences: the exact McNemar test is over conversations; items are for finding what to read.
 
-pair  lost: the reference passes and the compacted run fails; gained: the other way about; unknown: one of the two is
-      not known. A conversation passes when all its items do.
+agent  (task, transcript) -> {"kind": "call", "tool", "args"} or {"kind": "final", "text"}; task is {"messages",
+       "tools"}: the request so far, the user's message last, and the tool declarations; transcript as in modelkit.tools
+run    {"calls": [[name, arguments], ...], "answers": [text or None, ...], "checks": {item id: verdict}, "probe_calls":
+       {item id: calls}}: calls and answers are those of the user turns; an accepted trace has no probe_calls
+pair   lost: the reference passes and the compacted run fails; gained: the other way about; unknown: one of the two is
+       not known. A conversation passes when all its items do.
 """
 
 import sys
@@ -17,18 +21,114 @@ from pathlib import Path
 
 from base.command import InputError, dump, make_parser, progress, run_command, sha256
 from base.own_code import call_own, code_hash, load_function
+from base.result_files import canonical
 from base.shown import written_out
 from base.stats import mcnemar
 from compaction.check import add_setting, setting
 from compaction.compactors import find_compactor
-from compaction.contexts import grow_all
-from compaction.fixtures.items import RETAINED, UNKNOWN
+from compaction.contexts import as_messages, grow_all
+from compaction.fixtures.items import RETAINED, UNKNOWN, check
 from compaction.judge.asking import judge_quality
 from compaction.judge.model import kept, pinned_model
-from compaction.replay.agent import go_on, model_agent, recorded_run
+from modelkit.tools import run_agent
 from strategies import available, turn_messages
 
 PASSED = (*RETAINED, "accepted")
+STEPS = 6  # calls and answers to one user message
+TYPES = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object"}
+
+
+def recorded_tools(history):
+    """The registry of a conversation's tools: each gives what was recorded for equal arguments, else says so."""
+    results, recorded, asked = {}, {}, {}  # asked: the function of each call by its id
+    for message in (message for turn in history for message in turn.get("messages", ())):
+        for call in message.get("tool_calls", ()):
+            function = asked[call.get("id")] = call["function"]
+            recorded.setdefault(function["name"], []).append(function["arguments"])
+        if message["role"] == "tool":
+            function = asked[message.get("tool_call_id")]
+            results[function["name"], canonical(function["arguments"])] = message["content"]
+    return {name: recorded_tool(name, calls, results) for name, calls in recorded.items()}
+
+
+def recorded_tool(name, calls, results):
+    """One tool: the arguments that every recorded call of it had, and their types in the last one."""
+    always = set.intersection(*map(set, calls))
+
+    def run(**arguments):
+        if (key := (name, canonical(arguments))) not in results:
+            raise LookupError("nothing was recorded for this call; go on without it")
+        return results[key]
+
+    types = {key: type(value) for key, value in calls[-1].items() if key in always and type(value) in TYPES}
+    return {"args": types, "run": run}
+
+
+def declarations(tools):
+    """The registry as OpenAI tool declarations."""
+    return [{"type": "function", "function": {
+                "name": name, "description": f"The {name} tool of the recorded session.", "parameters": {
+                    "type": "object", "properties": {key: {"type": TYPES[kind]} for key, kind in tool["args"].items()},
+                    "required": list(tool["args"])}}}
+            for name, tool in tools.items()]
+
+
+def go_on(messages, later, items, fixture, agent, judge):
+    """The run of an agent from `messages`, a user's last: the user turns `later`, then each item's probe."""
+    *messages, current = messages
+    tools, run = recorded_tools(fixture["history"]), {"calls": [], "answers": [], "checks": {}, "probe_calls": {}}
+
+    def say(user, prefix):
+        """(the messages, what the agent did appended; its answer or None; its calls, refused ones too)."""
+        said = [*messages, {"role": "user", "content": user}]
+        done = run_agent({"messages": said, "tools": declarations(tools)}, agent, tools, STEPS)
+        said = [*said, *transcript_messages(done["transcript"], prefix)]
+        if done["answer"]:
+            said.append({"role": "assistant", "content": done["answer"]})
+        return said, done["answer"], [[call["tool"], call["args"]] for call in done["transcript"]]
+
+    for number, user in enumerate([current["content"], *later]):
+        messages, answer, calls = say(user, f"r{number}")
+        run["answers"].append(answer)
+        run["calls"] += calls
+    for item in items:
+        (*_, last), answer, run["probe_calls"][item["id"]] = say(item["probe"], "p")
+        copies = getattr(agent, "extractive", False)  # it answers in the context's words or not at all
+        run["checks"][item["id"]] = "unjudged" if not (answer or "").strip() else check(
+            item, fixture["history"], {"messages": [last]}, extractive=copies, judge=judge)["verdict"]
+    return run
+
+
+def transcript_messages(transcript, prefix):
+    """A transcript as tool calls and their results, as a template takes them whatever the model called."""
+    events = ({"kind": kind, "call_id": f"{prefix}-{place}", "name": done["tool"], "content": done["result"],
+               "arguments": done["args"] if isinstance(done["args"], dict) else {}}
+              for place, done in enumerate(transcript, 1) for kind in ("tool_call", "tool_result"))
+    return as_messages(events)[0]
+
+
+def model_agent(ask):
+    """An agent behind a model: `ask(messages, tools)` -> an entry (answers/recording.py), which may be incomplete."""
+
+    def agent(task, transcript):
+        entry = ask([*task["messages"], *transcript_messages(transcript, "t")], task["tools"])
+        if "incomplete" in entry or not entry["tool_calls"]:  # incomplete: unjudged, neither right nor wrong
+            return {"kind": "final", "text": "" if "incomplete" in entry else entry["answer"]}
+        function = entry["tool_calls"][0].get("function")
+        function = function if isinstance(function, dict) else {}
+        return {"kind": "call", "tool": str(function.get("name")), "args": function.get("arguments")}
+
+    return agent
+
+
+def recorded_run(fixture, turn, steps, items):
+    """The accepted trace in a run's form: what was recorded from `turn` on; every check counts as passed."""
+    turns = fixture["history"][turn - 1 : turn - 1 + steps]
+    calls = [call["function"] for played in turns for message in turn_messages(played)
+             for call in message.get("tool_calls", ())]
+    return {"calls": [[call["name"], call["arguments"]] for call in calls],
+            "answers": [turn["assistant"] for turn in turns],
+            "checks": {item["id"]: "accepted" for item in items}, "probe_calls": None}
 
 
 def replay(fixture, context, agent, judge, count, room, steps=1):
@@ -91,18 +191,17 @@ def counted(outcomes):
 def result_text(report):
     """The result for a person."""
     summary, references = report["summary"], report["summary"]["references"]
-    lines = [f"{report['compactor']['name']}: {len(report['rows'])} conversations; references: "
-             f"{references['run']} run, {references['accepted_trace']} from the accepted trace"]
-    if summary["failed"]:
-        lines.append(f"{summary['failed']} conversations did not fit the window after compaction: unknown, not run")
-    lines += [f"{name}: {counts['lost']} lost, {counts['gained']} gained of {counts['pairs']} pairs "
-              f"({counts['unknown']} unknown), exact McNemar p = {counts['p']:.3g}"
-              for name in ("conversations", "items") for counts in [summary[name]]]
-    lines += [f"judge: {judge_quality(report['judge']['card'])}"] if report["judge"] else []
-    lines += [f"tool calls differ in {summary['calls_differ']} conversations"]
-    return "\n".join(lines + [
-        f"read {row['conversation_id']}: lost {', '.join(row['lost']) or 'none'}; gained "
-        f"{', '.join(row['gained']) or 'none'}" for row in summary["to_read"]])
+    failed = f"{summary['failed']} conversations did not fit the window after compaction: unknown, not run"
+    return "\n".join([
+        f"{report['compactor']['name']}: {len(report['rows'])} conversations; references: {references['run']} run, "
+        f"{references['accepted_trace']} from the accepted trace", *[failed] * bool(summary["failed"]),
+        *(f"{name}: {counts['lost']} lost, {counts['gained']} gained of {counts['pairs']} pairs ({counts['unknown']} "
+          f"unknown), exact McNemar p = {counts['p']:.3g}" for name in ("conversations", "items")
+          for counts in [summary[name]]),
+        *([f"judge: {judge_quality(report['judge']['card'])}"] if report["judge"] else ()),
+        f"tool calls differ in {summary['calls_differ']} conversations",
+        *(f"read {row['conversation_id']}: lost {', '.join(row['lost']) or 'none'}; gained "
+          f"{', '.join(row['gained']) or 'none'}" for row in summary["to_read"])])
 
 
 def find_agent(args):
@@ -138,9 +237,8 @@ def main(argv=None):
         raise InputError(f"--window is {window}; the reference needs at least the budget's {budget['context_limit']}")
     room = available({"budget": budget | {"context_limit": window}})
     compactor = find_compactor(args.compactor, args.model, args.tokenizer)
-    function = compactor.pop("function")
     agent, identity = find_agent(args)
-    contexts = grow_all(fixtures, function, args.compactor, budget, counter.count, args.keep_share)
+    contexts = grow_all(fixtures, compactor.pop("function"), args.compactor, budget, counter.count, args.keep_share)
     last = {context["conversation_id"]: context for context in contexts}
     rows = [replay(fixture, last[fixture["conversation_id"]], agent, judge, counter.count, room, args.steps)
             for fixture in progress(fixtures, desc="replay", unit="conversation")]

@@ -17,7 +17,7 @@ from base.command import InputError, check_replaceable, dump, make_parser, progr
 from base.mask import Masks
 from base.shown import one_line
 from compaction.contexts import from_event
-from compaction.sessions.files import conversation_ids, inputs, look, raw_conversations, stored_before
+from compaction.sessions.files import conversation_ids, head_of, inputs, look, raw_conversations
 from compaction.sessions.log import Tally, log_line, number
 
 SIDES = {"the user's": ("user",), "the model's": ("assistant", "tool_call")}
@@ -42,7 +42,7 @@ def import_files(files, ids, rows):
         if seen["format"] is None:
             like = f"that is not read, it looks like {seen['like']}" if seen["like"] else "of a format not known"
             tally.unread(f"file {like}", 1)
-        elif shared and stored_before(seen, before) or (parts := raw_conversations(seen, tally, before)) is None:
+        elif (parts := raw_conversations(seen, tally, before, shared)) is None:
             row["stored_again"] = True  # all of it stands in a file above: nothing is lost by leaving it out
         else:
             row["conversations"] = len(parts)
@@ -80,12 +80,8 @@ def with_contexts(events, contexts):
 
 def made_here(path):
     """Whether a file is one that this command wrote: a log, contexts (either may be empty) or a summary."""
-    try:
-        with open(path, "rb") as file:
-            head = file.read(20)
-    except OSError:
-        return False
-    return not head or head.startswith((b'{"conversation_id": ', b'{\n  "files": '))
+    head, unread = head_of(path)
+    return head.startswith((b'{"conversation_id": ', b'{\n  "files": ')) or not (head or unread)
 
 
 def main(argv=None):
@@ -115,8 +111,7 @@ def main(argv=None):
     if args.output:
         replace_file(args.output, lines, made_here)
     else:
-        for line in lines:
-            sys.stdout.write(line.decode("utf-8"))
+        sys.stdout.writelines(line.decode("utf-8") for line in lines)
     if args.contexts:
         replace_file(args.contexts, map(log_line, contexts), made_here)
     summary = summarize(rows, others) | ({"masked": masks.counts()} if args.mask else {})
@@ -129,7 +124,6 @@ def main(argv=None):
     for group in ("unread", "other_files", "masked"):
         for what, count in summary.get(group, {}).items():
             print(f"  {group.replace('_', ' ')}: {count} {one_line(what, 100)}", file=sys.stderr)
-    return 0
 
 
 if __name__ == "__main__":

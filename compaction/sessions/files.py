@@ -9,6 +9,7 @@ import json
 import os
 import re
 from collections import Counter
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
@@ -106,11 +107,10 @@ def look(path):
             "like": "a packed file: unpack it first" if path.suffix in PACKED else like}
     if seen["like"]:
         return seen
-    ahead = [value for _, value in islice(read_lines(path, Tally()), LOOKED_AT)]
+    ahead = list(islice(read_lines(path, Tally()), LOOKED_AT))
     heads = [value for value in ahead if isinstance(value, dict)]
-    fitting = {name: list(filter(tool.is_record, heads)) for name, tool in LINES.items()}
-    name = max(LINES, key=lambda name: len(fitting[name]))
-    records = fitting[name]
+    fitting = [(name, list(filter(tool.is_record, heads))) for name, tool in LINES.items()]
+    name, records = max(fitting, key=lambda entry: len(entry[1]))
     lines = len(ahead) > 1 and not head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")  # a list may have one a line
     value = ahead if records or lines else read_document(path)
     like = foreign(value)
@@ -126,42 +126,37 @@ def look(path):
 
 def read_document(path):
     """The JSON value that a file holds, or None."""
-    try:
+    with suppress(ValueError, RecursionError):
         text = path.read_bytes().decode("utf-8-sig")
         value = json.loads(text, parse_constant=str)
         return None if too_deep(value, text) else value
-    except (ValueError, RecursionError):
-        return None
 
 
 def read_lines(path, tally):
-    """Yield (line number, record) of a file of JSON lines."""
+    """Yield the records of a file of JSON lines, `tally.place` being the line that each stands in."""
     with open(path, "rb") as file:
-        for number, data in enumerate(file, 1):
-            tally.place, text = number, data.decode("utf-8", "replace")
+        for tally.place, data in enumerate(file, 1):
+            text = data.decode("utf-8", "replace")
             if "\ufffd" in text and "\ufffd".encode() not in data:
                 tally.note("bytes that are not UTF-8, read as U+FFFD")
-            values, rest = split_values(text.lstrip("\ufeff") if number == 1 else text)
+            values, rest = split_values(text.lstrip("\ufeff") if tally.place == 1 else text)
             if len(values) > 1:
                 tally.note("several records on one line")
             if rest:
                 tally.unread("torn record on a line with others" if values else "torn line")
-            for value in values:
-                yield number, value
+            yield from values
 
 
 def split_values(text):
     """([the JSON objects and lists that follow one another in `text`], what could not be read after them)."""
     values, at = [], BLANK.match(text).end()
-    while at < len(text):
-        try:
+    with suppress(ValueError, RecursionError):
+        while at < len(text):
             value, end = DECODER.raw_decode(text, at)
-        except (ValueError, RecursionError):
-            break
-        if not isinstance(value, (dict, list)) or too_deep(value, text[at:end]):
-            break
-        values.append(value)
-        at = BLANK.match(text, end).end()
+            if not isinstance(value, (dict, list)) or too_deep(value, text[at:end]):
+                break
+            values.append(value)
+            at = BLANK.match(text, end).end()
     return values, text[at:]
 
 
@@ -176,14 +171,19 @@ def digest(value):
     return int.from_bytes(hashlib.blake2b(text.encode("ascii"), digest_size=8).digest(), "big")
 
 
-def raw_conversations(seen, tally, before):
-    """[(end of the id, raw events)] of a looked-at file; None where its document was read before. `before`: digests of
-    the lines and documents of files read earlier."""
+def raw_conversations(seen, tally, before, shared):
+    """[(end of the id, raw events)] of a looked-at file; None where all of it was read before.
+
+    before  digests of the lines and documents of files read earlier; shared: one of them may be of the same session
+    """
     path, name = seen["path"], seen["format"]
     if name in LINES:
-        records = once(read_lines(path, tally), LINES[name].line_key, tally, before)
-        return [("", LINES[name].Reader(tally).events(records))]
-    value = [record for _, record in read_lines(path, tally)] if seen["lines"] else read_document(path)
+        mine = set()
+        for _ in once(path, LINES[name], Tally(), mine) if shared else ():
+            pass
+        events = LINES[name].Reader(tally).events(once(path, LINES[name], tally, before))
+        return None if mine and mine <= before else [("", events)]
+    value = list(read_lines(path, tally)) if seen["lines"] else read_document(path)
     if digest(value) in before:
         return None
     before.add(digest(value))
@@ -192,32 +192,22 @@ def raw_conversations(seen, tally, before):
     return [(end, chat.events(messages, tally)) for end, messages in chat.conversations(value)]
 
 
-def once(records, line_key, tally, before):
-    """The records without those that repeat a line of the same file; `tally.copied` tells of one in another file."""
+def once(path, tool, tally, before):
+    """The records of a file without those that repeat a line of it; `tally.copied` tells of one in another file."""
     here, turn = set(), None
-    for place, record in records:
+    for record in read_lines(path, tally):
         if not isinstance(record, dict):
             tally.unread("line that is no object")
             continue
         payload = record.get("payload")
         if isinstance(payload, dict) and isinstance(payload.get("turn_id"), str):
             turn = payload["turn_id"]  # a fork gives thousands of lines one time: equal words in two turns are two
-        line_id = line_key(record)
+        line_id = tool.line_key(record)
         key = None if line_id is None else digest([line_id, turn])
         if key in here:
-            tally.left_out("doubled line", place)
+            tally.left_out("doubled line")
             continue
         here |= {key} - {None}
         tally.copied = key in before
         yield record
     before |= here
-
-
-def stored_before(seen, before):
-    """Whether every line of a file stands in ones read before: the same session, stored again."""
-    if seen["format"] not in LINES:
-        return False  # raw_conversations tells: the document is read once
-    mine, quiet = set(), Tally()
-    for _ in once(read_lines(seen["path"], quiet), LINES[seen["format"]].line_key, quiet, mine):
-        pass
-    return bool(mine) and mine <= before

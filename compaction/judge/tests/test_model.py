@@ -15,7 +15,7 @@ from compaction.contexts import grow
 from compaction.judge.asking import find_judge
 from compaction.judge.model import kept, pinned_model
 from compaction.replay import __main__ as replay
-from compaction.replay.agent import go_on, model_agent
+from compaction.replay.__main__ import go_on, model_agent
 from compaction.tests.doubles import CountsWords, count_words, small_fixture
 
 SMALL = {"context_limit": 110, "max_new_tokens": 8, "margin": 2}

@@ -10,8 +10,7 @@ from base.turns import message_texts
 from compaction.contexts import grow_all
 from compaction.fixtures.form import SHIPPED, load_fixtures
 from compaction.fixtures.literals import stands
-from compaction.replay.__main__ import main, pair, replay, summarize
-from compaction.replay.agent import go_on, model_agent, recorded_tool, recorded_tools
+from compaction.replay.__main__ import go_on, main, model_agent, pair, recorded_tool, recorded_tools, replay, summarize
 from compaction.tests.doubles import count_words, forgetful_agent, small_fixture
 
 SHORTEST = sorted(SHIPPED.glob("*.json"), key=lambda path: path.stat().st_size)

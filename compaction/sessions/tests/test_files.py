@@ -31,7 +31,7 @@ class Lines(Files):
     def read(self, data):
         """(values, {kind: places}) of a file of these bytes."""
         tally = Tally()
-        values = [value for _, value in read_lines(self.write("session.jsonl", data), tally)]
+        values = list(read_lines(self.write("session.jsonl", data), tally))
         groups = tally.summary()
         return values, {kind: row["at"] for group in ("unread", "noted") for kind, row in groups[group].items()}
 
