@@ -19,8 +19,7 @@ from base.command import InputError, read_json
 from base.shapes import Only, misfit
 from base.stats import percentile, wilson
 from compaction.fixtures.form import CLASSES, TAGS
-from compaction.fixtures.items import JUDGED, RETAINED, UNKNOWN, check, rendered_texts
-from compaction.fixtures.literals import stands
+from compaction.fixtures.items import JUDGED, RETAINED, UNKNOWN, check, rendered_texts, stands
 
 GATES = {"constraint": 0.95, "open_question": 0.90, "commitment": 0.95, "reference": 0.98, "contradictions": 0,
          "prompt_tokens": "budget"}  # "budget": the available input of the run  # fmt: skip

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from base.turns import message_texts
 from compaction.fixtures.form import load_fixtures
-from compaction.fixtures.literals import NEGATION, stands
+from compaction.fixtures.items import NEGATION, stands
 from selection.tests.made import count_words
 from strategies import words
 

@@ -9,7 +9,7 @@ from base.tests.made import Files, needs_tokenizer, run
 from base.turns import message_texts
 from compaction.contexts import grow_all
 from compaction.fixtures.form import SHIPPED, load_fixtures
-from compaction.fixtures.literals import stands
+from compaction.fixtures.items import stands
 from compaction.replay.__main__ import go_on, main, model_agent, pair, recorded_tool, recorded_tools, replay, summarize
 from compaction.tests.doubles import count_words, forgetful_agent, small_fixture
 
