@@ -103,8 +103,7 @@ def make_summary(ask):
 def summary_prompt(messages):
     """The prompt for a summary of these messages; they stand in a fence, as data."""
     text = context_text(messages)
-    seed = question_key({"probe": "summary", "expect": "", "context": text})
-    tag, fenced = fence(text, random.Random(seed))
+    tag, fenced = fence(text, random.Random(question_key({"probe": "summary", "expect": "", "context": text})))
     return build_prompt(
         "You summarise a conversation so that its work can go on without it.",
         "Summarise the conversation between the tags.",

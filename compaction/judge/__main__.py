@@ -60,14 +60,19 @@ def questions(items, repeats):
     return groups
 
 
-def ask_all(judge, groups, known=(), keep=lambda key, verdict: None):
-    """{key of a group: [verdict or "unjudged", ...]}; what is `known`, by (*key, number), is not asked again."""
+def ask_all(judge, groups, path=None, run=None):
+    """{key of a group: [verdict or "unjudged", ...]}. Each answer is kept in a file, if one is given, and not asked for
+    again by the same `run`; InputError where another run kept its answers there."""
+    lines = read_entries(path, KEPT, "kept answer")
+    if any(line["run"] != run for line in lines):
+        raise InputError(f"{path}: holds answers of another judge, prompt or set of labels; name another file")
+    known, verdicts = {tuple(line["question"]): line["verdict"] for line in lines}, {key: [] for key in groups}
     asked = {(*key, number): question for key, group in groups.items() for number, question in enumerate(group)}
-    known, verdicts = dict(known), {key: [] for key in groups}
     for key, question in progress(asked.items(), desc="judge", unit="question"):
         if key not in known:
             known[key] = judge(question)["verdict"] or "unjudged"
-            keep(key, known[key])
+            if path:
+                append_line(path, {"run": run, "question": list(key), "verdict": known[key]})
         verdicts[key[:2]].append(known[key])
     return verdicts
 
@@ -106,15 +111,6 @@ def flips(groups):
     return {"compared": sum(len(group) > 1 for group in read), "flipped": sum(len(set(group)) > 1 for group in read)}
 
 
-def kept_answers(path, run):
-    """(verdicts recorded by the same run, a function that adds one) for a file of answers; other runs' are refused."""
-    lines = read_entries(path, KEPT, "kept answer")
-    if any(line["run"] != run for line in lines):
-        raise InputError(f"{path}: holds answers of another judge, prompt or set of labels; name another file")
-    return ({tuple(line["question"]): line["verdict"] for line in lines},
-            lambda key, verdict: append_line(path, {"run": run, "question": list(key), "verdict": verdict}))
-
-
 def card_text(card):
     """The card for a person."""
     right, planted = card["agreement"], card["planted"]
@@ -141,8 +137,8 @@ def main(argv=None):
     if args.repeats < 1:
         raise InputError(f"--repeats is {args.repeats}; ask each item at least once")
     labels, judge = read_labels(args.labels), find_judge(args.judge, args.tokenizer)
-    kept = kept_answers(args.keep, sha256(dump([judge.identity, labels]))) if args.keep else ()
-    card = make_card(judge.identity, labels, ask_all(judge, questions(labels["items"], args.repeats), *kept))
+    groups, run = questions(labels["items"], args.repeats), sha256(dump([judge.identity, labels]))
+    card = make_card(judge.identity, labels, ask_all(judge, groups, args.keep, run))
     print(card_text(card), file=sys.stderr)
     sys.stdout.write(dump(card))
     return 0 if card["agreement"]["judged"] else 3
