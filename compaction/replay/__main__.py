@@ -67,10 +67,9 @@ def recorded_tool(name, calls, results):
 def declarations(tools):
     """The registry as OpenAI tool declarations."""
     return [{"type": "function", "function": {
-                "name": name, "description": f"The {name} tool of the recorded session.", "parameters": {
-                    "type": "object", "properties": {key: {"type": TYPES[kind]} for key, kind in tool["args"].items()},
-                    "required": list(tool["args"])}}}
-            for name, tool in tools.items()]
+        "name": name, "description": f"The {name} tool of the recorded session.", "parameters": {
+            "type": "object", "properties": {key: {"type": TYPES[kind]} for key, kind in tool["args"].items()},
+            "required": list(tool["args"])}}} for name, tool in tools.items()]
 
 
 def go_on(messages, later, items, fixture, agent, judge):
@@ -121,32 +120,28 @@ def model_agent(ask):
     return agent
 
 
-def recorded_run(fixture, turn, steps, items):
-    """The accepted trace in a run's form: what was recorded from `turn` on; every check counts as passed."""
-    turns = fixture["history"][turn - 1 : turn - 1 + steps]
-    calls = [call["function"] for played in turns for message in turn_messages(played)
+def unplayed(items, verdict, turns=()):
+    """A run without an agent, every item with one verdict: the accepted trace of recorded `turns`, or nothing."""
+    calls = [call["function"] for turn in turns for message in turn_messages(turn)
              for call in message.get("tool_calls", ())]
     return {"calls": [[call["name"], call["arguments"]] for call in calls],
             "answers": [turn["assistant"] for turn in turns],
-            "checks": {item["id"]: "accepted" for item in items}, "probe_calls": None}
+            "checks": {item["id"]: verdict for item in items}, "probe_calls": None if turns else {}}
 
 
 def replay(fixture, context, agent, judge, count, room, steps=1):
-    """Both runs of one conversation from its last compaction: {"reference", "runs", "pairs", "calls_differ", ...}.
-
-    room  tokens that the reference's request may cost; steps: user turns to replay, the current one included
-    """
+    """Both runs of one conversation from its last compaction and how they differ. `room`: tokens that the reference's
+    request may cost; `steps`: user turns to replay, the current one included."""
     turn, history = context["turn"], fixture["history"]
+    turns = history[turn - 1 : turn - 1 + steps]
     items = [item for item in fixture["must_survive"] if item["turn"] < turn]
-    later = [following["user"] for following in history[turn : turn - 1 + steps]]
+    later = [following["user"] for following in turns[1:]]
     full = [*(message for earlier in history[: turn - 1] for message in turn_messages(earlier)),
-            {"role": "user", "content": history[turn - 1]["user"]}]
+            {"role": "user", "content": turns[0]["user"]}]
     fits, failed = count(full) <= room, bool(context.get("failed"))
-    reference = go_on(full, later, items, fixture, agent, judge) if fits else recorded_run(fixture, turn, steps, items)
-    if failed:  # above the model's window: no request can hold it
-        compacted = {"calls": [], "answers": [], "checks": {item["id"]: "opaque" for item in items}, "probe_calls": {}}
-    else:
-        compacted = go_on(context["messages"], later, items, fixture, agent, judge)
+    reference = go_on(full, later, items, fixture, agent, judge) if fits else unplayed(items, "accepted", turns)
+    compacted = unplayed(items, "opaque") if failed else go_on(  # failed: no request holds what is above the window
+        context["messages"], later, items, fixture, agent, judge)
     differ = [reference[part] != compacted[part] for part in ("calls", "probe_calls")[: 1 + fits]]
     return {"conversation_id": fixture["conversation_id"], "turn": turn,
             "reference": "run" if fits else "accepted trace", "failed": failed,
@@ -172,20 +167,16 @@ def passes(verdicts):
 def summarize(rows):
     """{"references", "failed", "conversations", "items", "calls_differ", "to_read"} over all conversations."""
     kinds, discordant = [row["reference"] for row in rows], ("lost", "gained")
+    outcomes = {"conversations": [row["outcome"] for row in rows],
+                "items": [outcome for row in rows for outcome in row["pairs"].values()]}
     return {"references": {"run": kinds.count("run"), "accepted_trace": kinds.count("accepted trace")},
             "failed": sum(row["failed"] for row in rows),
-            "conversations": counted([row["outcome"] for row in rows]),
-            "items": counted([outcome for row in rows for outcome in row["pairs"].values()]),
+            **{name: {"pairs": len(ways), **{way: ways.count(way) for way in (*discordant, "unknown")},
+                      "p": mcnemar(*map(ways.count, discordant))} for name, ways in outcomes.items()},
             "calls_differ": sum(row["calls_differ"] for row in rows),
             "to_read": [{"conversation_id": row["conversation_id"], "outcome": row["outcome"],
                          **{kind: [item for item, way in row["pairs"].items() if way == kind] for kind in discordant}}
                         for row in rows if {row["outcome"], *row["pairs"].values()} & set(discordant)]}
-
-
-def counted(outcomes):
-    """The discordant pairs in both directions and the exact test over them."""
-    ways = {way: outcomes.count(way) for way in ("lost", "gained", "unknown")}
-    return {"pairs": len(outcomes), **ways, "p": mcnemar(ways["lost"], ways["gained"])}
 
 
 def result_text(report):

@@ -24,18 +24,17 @@ SIDES = {"the user's": ("user",), "the model's": ("assistant", "tool_call")}
 UNMASKED = ("conversation_id", "kind", "time", "call_id", "turn", "reply")
 
 
-def in_order(files):
-    """The looked-at files, those of one session together at the place of its first, the longest of them before."""
-    groups = {}
+def import_files(files, ids, rows):
+    """Yield the events of looked-at files; a summary row a file goes to `rows`.
+
+    Files of one session stand together at the place of its first, the longest of them before.
+    """
+    before, groups = set(), {}
     for n, seen in enumerate(files):
         groups.setdefault(n if seen["session"] is None else seen["session"], []).append(seen)
-    return [(seen, len(group) > 1) for group in groups.values() for seen in sorted(group, key=lambda s: -s["bytes"])]
-
-
-def import_files(files, ids, rows):
-    """Yield the events of looked-at files; a summary row a file goes to `rows`."""
-    before, sessions = set(), {str(seen["session"]).lower() for seen in files if seen["session"] is not None}
-    for seen, shared in progress(in_order(files), desc="import", unit=" files"):
+    sessions = {session.lower() for session in groups if isinstance(session, str)}
+    order = [(seen, len(group) > 1) for group in groups.values() for seen in sorted(group, key=lambda s: -s["bytes"])]
+    for seen, shared in progress(order, desc="import", unit=" files"):
         row = {"file": str(seen["path"]), "format": seen["format"], "conversations": 0}
         counts, tally = Counter(), Tally(sessions - {str(seen["session"]).lower()})
         rows.append(row)

@@ -56,7 +56,7 @@ class Reader:
         """Yield raw events of one session's records; a text that the model streamed again, longer, is kept once."""
         held = []  # the last text of the model
         for record in records:
-            made = attempt(lambda record=record: self.read(record), self.tally)
+            made = attempt(self.tally, self.read, record)
             if isinstance(record.get("uuid"), str):
                 self.made[record["uuid"]] = [raw for raw in made if raw["kind"] in KINDS[:-1]]  # messages
             for raw in made:
@@ -145,8 +145,7 @@ class Reader:
             yield from self.spoken("\n".join(typed), time, "agent" if self.sidechain else None)
 
     def command(self, text, time):
-        args = ARGS.search(text)
-        if args and args[1]:
+        if (args := ARGS.search(text)) and args[1]:
             yield event("user", time, content=args[1], origin="command")
         else:
             self.tally.left_out("slash command without words")

@@ -48,7 +48,7 @@ class Reader:
     def events(self, records):
         """Yield raw events of one session's records."""
         for record in records:
-            yield from attempt(lambda record=record: self.read(record), self.tally)
+            yield from attempt(self.tally, self.read, record)
         yield from self.flush()
 
     def read(self, record):

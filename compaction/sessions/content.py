@@ -1,16 +1,14 @@
-"""What stands in a message: its content blocks, walked in one place, and which words under the user's role are a
-person's own.
-"""
+"""The content blocks of a message, walked in one place, and which words under the user's role are a person's own."""
 
 import json
 import re
+from contextlib import suppress
 
 from compaction.sessions.log import event
 
 THINKING = ("thinking", "redacted_thinking", "reasoning", "reasoning_content", "refusal")
 TEXTS = ("text", "input_text", "output_text", None)
 GEMINI = ("functionResponse", "inlineData", "fileData")  # names of what a block of that tool holds
-CALLS = ("tool_use", "server_tool_use")
 WORDLESS = ("image image_url document file audio input_audio input_image input_file inlineData fileData tool_reference "
             "search_result web_search_result resource resource_link").split()
 TAGS = "|".join(
@@ -59,8 +57,7 @@ def said_by_person(text, tally):
 def blocks(content, tally):
     """Yield ("text", text), ("call", fields) and ("result", fields) of a message's content, fields as an event's.
 
-    content: a text, a block, or a list of them, as OpenAI, Anthropic and Gemini write blocks. What holds nothing to
-    read (thinking, images, files) is counted as left out, what is not known as unread.
+    content: a text, a block, or a list of them. What holds nothing to read is left out, what is not known is unread.
     """
     for block in [content] if isinstance(content, (str, dict)) else content or []:
         block = {"text": block} if isinstance(block, str) else block
@@ -72,7 +69,7 @@ def blocks(content, tally):
             tally.left_out("thinking")
         elif kind in TEXTS and isinstance(block.get("text", block.get("output")), str):
             yield "text", block.get("text", block.get("output"))
-        elif kind in CALLS:
+        elif kind in ("tool_use", "server_tool_use"):
             given = arguments(block.get("input"))
             yield "call", {"name": block.get("name"), "arguments": given, "call_id": block.get("id")}
         elif kind == "functionResponse":
@@ -105,10 +102,7 @@ def text_of(content, tally):
 
 def arguments(value):
     """The arguments of a call: JSON in a string as its value, a program or a patch as the string it is."""
-    if not isinstance(value, str):
-        return value
-    try:
+    with suppress(TypeError, ValueError, RecursionError):  # TypeError: a value as it is
         parsed = json.loads(value, parse_constant=str)
-    except (ValueError, RecursionError):
-        return value
-    return parsed if isinstance(parsed, (dict, list)) else value
+        return parsed if isinstance(parsed, (dict, list)) else value
+    return value

@@ -10,11 +10,13 @@ import os
 import re
 from collections import Counter
 from contextlib import suppress
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
 from base.command import DEEPEST, InputError, depth
-from compaction.sessions import chat, claude, codex, gemini
+from compaction.sessions import claude, codex
+from compaction.sessions.documents import chat_message, conversations, fold, gemini_message, is_gemini, message_events
 from compaction.sessions.log import Tally
 
 # Tools that write JSON lines: modules with is_record(value), line_key(record), Reader(tally).events(records). Others
@@ -35,8 +37,7 @@ def foreign(value):
     if not isinstance(value, dict):
         return next(filter(None, map(foreign, value[:LOOKED_AT])), None) if isinstance(value, list) else None
     kind, message, info, messages = str(value.get("type")), *map(value.get, ("message", "info", "messages"))
-    messages = messages if isinstance(messages, list) else ()
-    first = next((entry for entry in messages if isinstance(entry, dict)), {})
+    first = next((entry for entry in messages if isinstance(entry, dict)), {}) if isinstance(messages, list) else {}
     shapes = (
         ("Qwen Code", isinstance(message, dict) and "parts" in message and "sessionId" in value),
         ("Cursor", "role" in value and isinstance(message, dict) or "composerId" in value or "bubbleId" in value),
@@ -95,7 +96,7 @@ def conversation_ids(paths):
     for path in paths:
         below = path.resolve().relative_to(common)
         names[path] = [path.stem, below.with_suffix("").as_posix(), below.as_posix()]
-    times = [Counter(name[level] for name in names.values()) for level in range(3)]
+    times = list(map(Counter, zip(*names.values())))
     return {path: next(short for short, count in zip(name, times) if count[short] == 1) for path, name in names.items()}
 
 
@@ -115,8 +116,8 @@ def look(path):
     value = ahead if records or lines else read_document(path)
     like = foreign(value)
     if not records:
-        of_gemini = gemini.is_document(value, lines)
-        name = "Gemini CLI" if of_gemini else "OpenAI messages" if like is None and chat.conversations(value) else None
+        of_gemini = is_gemini(value, lines)
+        name = "Gemini CLI" if of_gemini else "OpenAI messages" if like is None and conversations(value) else None
         records = heads if of_gemini and lines else []
     ids = (head.get("sessionId") or head.get("session_id")
            or name == "Codex" and head["type"] == "session_meta" and head["payload"].get("id") for head in records)
@@ -139,16 +140,11 @@ def read_lines(path, tally):
             text = data.decode("utf-8", "replace")
             if "\ufffd" in text and "\ufffd".encode() not in data:
                 tally.note("bytes that are not UTF-8, read as U+FFFD")
-            values, rest = split_values(text.lstrip("\ufeff") if tally.place == 1 else text)
-            if len(values) > 1:
-                tally.note("several records on one line")
-            if rest:
-                tally.unread("torn record on a line with others" if values else "torn line")
-            yield from values
+            yield from values_of(text.lstrip("\ufeff") if tally.place == 1 else text, tally)
 
 
-def split_values(text):
-    """([the JSON objects and lists that follow one another in `text`], what could not be read after them)."""
+def values_of(text, tally):
+    """The JSON objects and lists that follow one another on a line, what cannot be read after them counted."""
     values, at = [], BLANK.match(text).end()
     with suppress(ValueError, RecursionError):
         while at < len(text):
@@ -157,7 +153,11 @@ def split_values(text):
                 break
             values.append(value)
             at = BLANK.match(text, end).end()
-    return values, text[at:]
+    if len(values) > 1:
+        tally.note("several records on one line")
+    if at < len(text):
+        tally.unread("torn record on a line with others" if values else "torn line")
+    return values
 
 
 def too_deep(value, text):
@@ -172,24 +172,23 @@ def digest(value):
 
 
 def raw_conversations(seen, tally, before, shared):
-    """[(end of the id, raw events)] of a looked-at file; None where all of it was read before.
-
-    before  digests of the lines and documents of files read earlier; shared: one of them may be of the same session
-    """
+    """[(end of the id, raw events)] of a looked-at file; None where all of it was read before. `before`: digests of
+    the lines and documents of files read earlier; `shared`: one of them may be of the same session."""
     path, name = seen["path"], seen["format"]
     if name in LINES:
-        mine = set()
-        for _ in once(path, LINES[name], Tally(), mine) if shared else ():
+        tool, mine = LINES[name], set()
+        for _ in once(path, tool, Tally(), mine) if shared else ():  # a session stored again has no line of its own
             pass
-        events = LINES[name].Reader(tally).events(once(path, LINES[name], tally, before))
-        return None if mine and mine <= before else [("", events)]
+        return None if mine and mine <= before else [("", tool.Reader(tally).events(once(path, tool, tally, before)))]
     value = list(read_lines(path, tally)) if seen["lines"] else read_document(path)
     if digest(value) in before:
         return None
     before.add(digest(value))
     if name == "Gemini CLI":
-        return [("", gemini.events(gemini.fold(value, tally) if seen["lines"] else value, tally))]
-    return [(end, chat.events(messages, tally)) for end, messages in chat.conversations(value)]
+        value = fold(value, tally) if seen["lines"] else value
+        read = partial(gemini_message, "agent" if value.get("kind") == "subagent" else None)
+        return [("", message_events(value["messages"], tally, read))]
+    return [(end, message_events(messages, tally, chat_message)) for end, messages in conversations(value)]
 
 
 def once(path, tool, tally, before):

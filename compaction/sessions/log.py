@@ -36,11 +36,8 @@ SHAPE_ERRORS = (AttributeError, TypeError, KeyError, ValueError, IndexError, Rec
 
 
 class Tally:
-    """What did not become an event, by group and kind, with the places (line numbers; in a document, messages).
-
-    Groups: `unread` (could not be read, or its shape is unknown), `left_out` (known, and no event by intent),
-    `noted` (is in the log, but odd).
-    """
+    """What did not become an event, by group and kind, with the places (line numbers; in a document, messages): what is
+    `unread` (of unknown shape too), what is `left_out` (known, and no event by intent), what is odd and was `noted`."""
 
     def __init__(self, known_sessions=frozenset()):
         self.groups = {"unread": {}, "left_out": {}, "noted": {}}
@@ -92,8 +89,7 @@ def number(conversation_id, raw_events, tally):
             raw["interrupted"], interrupted = interrupted, None
         elif kind in ("assistant", "tool_call"):
             new = raw.get("reply_key")
-            if (new != key) if new is not None and key is not None else last not in ("assistant", "tool_call"):
-                reply += 1
+            reply += new != key if None not in (new, key) else last not in ("assistant", "tool_call")
             key, interrupted = new, None
         if call_id is not None:
             raw["call_id"] = call_id = str(call_id)
@@ -122,15 +118,14 @@ def number(conversation_id, raw_events, tally):
         tally.note("call without a result", place)
 
 
-def attempt(read, tally):
-    """The events that `read()` yields for one record; where its shape is not as known none, and a count. Nothing is
+def attempt(tally, read, *record):
+    """The events that `read` yields for one record; where its shape is not as known none, and a count. Nothing is
     dropped in silence: a record of which neither an event comes nor anything was counted is counted here."""
-    before = tally.told
+    before, events = tally.told, []
     try:
-        events = list(read())
+        events = list(read(*record))
     except SHAPE_ERRORS as error:  # a record of a shape that nobody has seen must not end the reading of the others
         tally.unread(f"record of unknown shape ({type(error).__name__})")
-        return []
     if not events and tally.told == before:
         tally.left_out("record with nothing in it to read")
     return events
@@ -143,8 +138,7 @@ def event(kind, time=None, **fields):
 
 def compaction(summary, time=None, kept=(), opaque=False):
     """A raw compaction event; `summary` None means that it cannot be read."""
-    return event("compaction", time, content=summary, kept=list(kept) or None,
-                 opaque=(summary is None or opaque) or None)
+    return event("compaction", time, content=summary, kept=list(kept) or None, opaque=summary is None or opaque or None)
 
 
 def log_line(value):

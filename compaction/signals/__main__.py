@@ -41,11 +41,10 @@ class Conversation:
         if kind in ("tool_call", "tool_result", "compaction"):
             getattr(self.calls, kind)(event)
         elif kind == "user":
-            near = self.calls.near(turn)
+            after, near = self.calls.distance(turn)
             replied = self.last == "compaction" or self.last not in (None, "user") and not event.get("interrupted")
             verdict = self.said.take(event["content"], turn, event.get("origin"), replied, near)
             if verdict is not None and not event.get("copied"):
-                after = self.calls.turns_after(turn)
                 self.verdicts.append({"turn": turn, **verdict, "turns_after_compaction": after, "near": near})
         self.last = kind
 
@@ -58,8 +57,7 @@ def find_signals(events, path, turns=5, open_at_once=1, labels=None, seed=0):
     for ended in each_conversation(events, partial(Conversation, turns), open_at_once, counts):
         hits, compactions, shares = ended.calls.end(), ended.calls.compactions, ended.calls.shares()
         own = [made for made in compactions if not made["copied"]]  # those count where they come from
-        counts["compactions"] += len(own)
-        counts["opaque compactions"] += sum(bool(made["opaque"]) for made in own)
+        counts.update({"compactions": len(own), "opaque compactions": sum(bool(made["opaque"]) for made in own)})
         if compactions:  # the control is of the same sessions
             after, control = shares.values()
             sums["after"].update(after)
@@ -67,7 +65,7 @@ def find_signals(events, path, turns=5, open_at_once=1, labels=None, seed=0):
             if after["calls"] and control["calls"]:
                 more = after["repeats"] * control["calls"] - control["repeats"] * after["calls"]
                 sessions["up" if more > 0 else "down" if more < 0 else "equal"] += 1
-        names.update({ended.name} & {name for name, _ in labels or ()})
+        names.add(ended.name)
         told += [{"conversation_id": ended.name, **verdict} for verdict in ended.verdicts]
         restated = [verdict for verdict in ended.verdicts if verdict["kind"] == "restates"]
         kinds = [hit["kind"] for hit in hits] + ["restates" + " near" * verdict["near"] for verdict in restated]
@@ -133,11 +131,10 @@ def lines_of(report):
     """The report's lines for a person: the sample as a table, best first, what is to look at, and the one line."""
     rows = [["", "conversation", "strength", "calls again", "restated", "evidence"]]
     for row in report["sample"]["conversations"]:
-        kinds = Counter(hit["kind"] for hit in row["hits"])
         evidence = [f"turn {said['turn']} <- {said['earlier']}: {said['said']}" for said in row["restatements"]]
         evidence += [f"turn {hit['turn']}: {hit['name']} {hit['arguments']}" for hit in row["hits"]
                      if hit["kind"] == "idle"]
-        calls = ", ".join(f"{n} {kind}" for kind, n in sorted(kinds.items()))
+        calls = ", ".join(f"{n} {kind}" for kind, n in sorted(Counter(hit["kind"] for hit in row["hits"]).items()))
         rows.append([row["rank"], one_line(row["conversation_id"], 32), row["strength"], calls or "-",
                      len(row["restatements"]) or "-", one_line([*evidence, "-"][0], 60)])
     told, labels = Counter(report["user_messages"]), report["labels"]

@@ -87,10 +87,8 @@ def is_write(name, arguments):
 
 
 def is_poll(name, arguments):
-    """Whether a call asks how something stands, which it may do again and again: a wait, a status, a log's end.
-
-    Known by name, by command, or by shape: arguments that say nothing but which session or task, and how long to wait.
-    """
+    """Whether a call asks how something stands, which it may do again and again: by its name, its command, or
+    arguments that say nothing but which session or task, and how long to wait."""
     if POLL.search(str(name).lower().rsplit(".", 1)[-1]) or POLL_COMMAND.search(command_of(arguments)):
         return True
     given = arguments.items() if isinstance(arguments, dict) else ()
@@ -109,10 +107,8 @@ def digest(text):
 
 
 def call_digest(name, arguments):
-    """Twelve bytes, equal for calls of one tool with equal arguments: those of `f` for {"a": 1.0} and '{"a": 1}'.
-
-    Keys in order, a whole number without its point, nothing else made equal; None for what nests too deep to write.
-    """
+    """Twelve bytes, equal for calls of one tool with equal arguments: those of `f` for {"a": 1.0} and '{"a": 1}'. None
+    for what nests too deep to write."""
     with suppress(ValueError, RecursionError):
         if isinstance(arguments, str) and arguments[:1] in ("{", "["):  # recorded by the tool as JSON inside a string
             arguments = json.loads(arguments)
@@ -145,16 +141,13 @@ class Calls:
         self.compactions = []  # {"turn", "copied", "opaque", "calls": number of calls before}
 
     def compaction(self, event):
-        made = {field: event.get(field) for field in ("turn", "copied", "opaque")}
-        self.compactions.append(made | {"calls": self.number})
+        self.compactions.append({"turn": event["turn"], "copied": event.get("copied"), "opaque": event.get("opaque"),
+                                 "calls": self.number})
 
-    def turns_after(self, turn):
-        """User turns since the last compaction, None before the first."""
-        return turn - self.compactions[-1]["turn"] if self.compactions else None
-
-    def near(self, turn):
-        """Whether a compaction lies at most `turns` user turns before the end of what was read so far."""
-        return bool(self.compactions) and self.turns_after(turn) <= self.turns
+    def distance(self, turn):
+        """(user turns since the last compaction, None before the first; whether they are at most `turns`)."""
+        after = turn - self.compactions[-1]["turn"] if self.compactions else None
+        return after, after is not None and after <= self.turns
 
     def shares(self):
         """{"after", "control": Counter of "repeats" and "calls"} of the conversation."""
@@ -167,12 +160,12 @@ class Calls:
     def tool_call(self, event):
         name, arguments, turn = event.get("name"), event.get("arguments"), event["turn"]
         key = call_digest(name, arguments) or f"too deep {self.number}"
-        earlier, near = self.known.get(key, {}), self.near(turn)
+        earlier, (after, near) = self.known.get(key, {}), self.distance(turn)
         call = {"first": self.number, "habit": False, **earlier, "number": self.number, "hit": None, "result": None,
                 "before": earlier.get("result"), "at": {"turn": turn, "reply": event["reply"]}}
         if not event.get("copied"):  # it is counted in the conversation that it was copied from
             self.counts.setdefault((turn, near), Counter()).update(repeats=int(earlier != {}), calls=1)
-            call["hit"] = self.hit(event, earlier) if earlier and near else None
+            call["hit"] = self.hit(event, earlier, after) if earlier and near else None
         if is_write(name, arguments):
             self.written_anything = self.number
             self.written.update(dict.fromkeys(targets(arguments, in_command=True), self.number))
@@ -181,7 +174,7 @@ class Calls:
             self.open[event["call_id"]] = call
         self.number += 1
 
-    def hit(self, event, earlier):
+    def hit(self, event, earlier, after):
         name, arguments, since = event.get("name"), event.get("arguments"), earlier["number"]
         files, wrote = targets(arguments), self.written_anything > since  # a command reads what it likes
         if files and not command_of(arguments):
@@ -190,7 +183,7 @@ class Calls:
         hit = {"name": name, "arguments": one_line(text, SHOWN), "turn": event["turn"], "reply": event["reply"],
                "earlier": earlier["at"], "compaction": len(self.compactions),
                "made_before_compaction": earlier["first"] < self.compactions[-1]["calls"],
-               "turns_after": self.turns_after(event["turn"]), "result": "unknown", "target_written_between": wrote,
+               "turns_after": after, "result": "unknown", "target_written_between": wrote,
                "poll": is_poll(name, arguments) or earlier["habit"]}
         self.hits.append(hit)
         return hit
@@ -204,7 +197,7 @@ class Calls:
         if call["hit"] and call["before"]:
             call["hit"]["result"] = "unchanged" if same else "changed"
         # Repeated with an unchanged result where no compaction is near: the agent polls with it.
-        call["habit"] = call["habit"] or same and not self.near(event["turn"])
+        call["habit"] = call["habit"] or same and not self.distance(event["turn"])[1]
 
     def end(self):
         """The hits with their kind; `idle`: an unchanged result, nothing that it reads written between, no poll."""

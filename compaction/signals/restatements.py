@@ -91,9 +91,8 @@ class Said:
             strong = next((told for told in (said["cue"], message["cue"]) if told in STRONG), None)
             ways = [strong] if strong else [said["cue"], *["near"] * near, *["rule"] * bool(RULE.search(said["text"]))]
             lifted = strong != "declares" and LIFTS.search(said["text"])
-            for number, there in earlier:
-                common = said["letters"] & there["letters"]
-                if lifted or not common:
+            for number, there in () if lifted else earlier:
+                if not (common := said["letters"] & there["letters"]):
                     continue
                 both, mine, its = map(self.weight, (common, said["letters"], there["letters"]))
                 named = bool(strong and said["names"] & there["names"])  # "remember x.md": the name says what is meant
