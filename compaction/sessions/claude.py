@@ -213,7 +213,6 @@ class Reader:
         the tool keeps its place in the queue as "", so that taking it out takes no words of the user out."""
         operation, content = record.get("operation"), record.get("content")
         words = own_words(content) if isinstance(content, str) else ""
-        words = words if words.strip() else ""
         if operation == "enqueue":
             self.queued.append(event("user", time, content=words, origin="queue"))
         elif operation in ("dequeue", "remove") and self.queued:
@@ -232,8 +231,7 @@ class Reader:
     def attachment(self, record, time):
         attached = record.get("attachment") or {}
         prompt = attached.get("prompt") if attached.get("type") == "queued_command" else None
-        words = own_words(text_of(prompt, self.tally))
-        if words.strip():
+        if words := own_words(text_of(prompt, self.tally)):
             yield from self.spoken(words, time, None)
         else:
             self.tally.left_out(f"attachment: {attached.get('type')}")

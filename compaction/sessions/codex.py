@@ -53,7 +53,7 @@ class Reader:
 
     def read(self, record):
         kind, payload, time = record.get("type"), record.get("payload"), record.get("timestamp")
-        if not isinstance(payload, dict) or kind not in LINES:
+        if not is_record(record):
             self.tally.unread(f"line of unknown type {kind!r}")
             return
         self.place(kind, payload)

@@ -39,16 +39,15 @@ def own_words(text):
     if MACHINE.match(text):
         return ""
     text = SHELL_LINE.sub("", EDITOR_REQUEST.sub("", text))
-    if not text.lstrip().startswith("<") and "\n<" not in text:
-        return text
-    cut = INJECTED.sub("", text)
-    return text if cut == text else cut.strip()
+    if text.lstrip().startswith("<") or "\n<" in text:
+        cut = INJECTED.sub("", text)
+        text = text if cut == text else cut.strip()
+    return text if text.strip() else ""
 
 
 def said_by_person(text, tally):
     """A person's own words in a text under the user's role, or "": then it is counted as what the tool put there."""
-    words = own_words(text)
-    if words.strip():
+    if words := own_words(text):
         return words
     tally.left_out("text that the tool put under the user's role" if text.strip() else "empty text")
     return ""

@@ -4,11 +4,11 @@ import json
 import re
 import shutil
 import subprocess
-import tempfile
 import unittest
 from pathlib import Path
 
 from base.command import InputError
+from base.tests.made import Files
 from compaction.contexts import as_messages, from_event
 from compaction.sessions.log import read_log
 
@@ -45,33 +45,29 @@ def translated(session):
                 yield {**at, "kind": "tool_result", "content": block["content"], "call_id": block["tool_use_id"]}
 
 
-class Documented(unittest.TestCase):
+class Documented(Files):
     def test_the_readmes_program_of_ten_lines_writes_a_log_that_is_read(self):
         program = re.search(r"```sh\n(jq .*?)```", README.read_text(encoding="utf-8"), re.DOTALL)[1]
         self.assertLessEqual(len(program.splitlines()), 10)
-        with tempfile.TemporaryDirectory() as folder:
-            (Path(folder) / "session.jsonl").write_text("".join(json.dumps(line) + "\n" for line in SESSION),
-                                                        encoding="utf-8")
-            log = Path(folder) / "log.local.jsonl"
-            if shutil.which("jq"):
-                subprocess.run(["sh", "-c", program], cwd=folder, check=True)
-            else:
-                log.write_text("".join(json.dumps(event) + "\n" for event in translated(SESSION)), encoding="utf-8")
-            events = list(read_log(log))
+        self.write("session.jsonl", SESSION)
+        if shutil.which("jq"):
+            subprocess.run(["sh", "-c", program], cwd=self.folder, check=True)
+        else:
+            self.write("log.local.jsonl", list(translated(SESSION)))
+        events = list(read_log(self.folder / "log.local.jsonl"))
         self.assertEqual([(e["turn"], e["reply"], e["kind"], e.get("content", e.get("name"))) for e in events], EVENTS)
         self.assertEqual(events, list(translated(SESSION)))
 
     def test_a_line_that_is_no_event_is_refused_by_its_number_and_field(self):
-        with tempfile.TemporaryDirectory() as folder:
-            log = Path(folder) / "log"
-            for line, word in (('{"conversation_id": "a", "turn": 1, "reply": 0, "kind": "tool_call"}', "'name'"),
-                               ('{"conversation_id": "a", "turn": 1, "reply": 0, "kind": ["user"]}', "kind"),
-                               ('{"conversation_id": "a", "turn": -1, "reply": 0, "kind": "user", "content": ""}',
-                                "turn"),
-                               ("[" * 100_000, "not JSON")):
-                log.write_text(line, encoding="utf-8")
-                with self.assertRaisesRegex(InputError, f"line 1: .*{word}"):
-                    list(read_log(log))
+        good = {"conversation_id": "a", "turn": 1, "reply": 0, "kind": "user", "content": "go"}
+        odd = [("kind", "odd", "kind is 'odd'"), ("kind", ["user"], "kind"), ("kind", "tool_call", "'name'"),
+               ("turn", "1", "turn"), ("turn", -1, "turn"), ("content", None, "'content'"),
+               ("conversation_id", 7, "conversation_id"), ("reply", True, "reply")]
+        for bad, problem in (("{", "not JSON"), ("[" * 100_000, "not JSON"), ("[]", "the event is"),
+                             *((json.dumps({**good, field: value}), problem) for field, value, problem in odd)):
+            log = self.write("log", f"{json.dumps(good)}\n\n{bad}")
+            with self.subTest(bad[:200]), self.assertRaisesRegex(InputError, f"line 3: .*{problem}"):
+                list(read_log(log))
 
 
 class Contexts(unittest.TestCase):

@@ -1,12 +1,10 @@
 """Made sessions give the events, contexts and counts that session-cases.json has beside them, and nothing else."""
 
-import json
 import unittest
-from pathlib import Path
 
+from base.tests.made import named_cases
 from compaction.sessions.tests.made import imported, session
 
-CASES = json.loads((Path(__file__).parent / "session-cases.json").read_text(encoding="utf-8"))
 # What a case says nothing of is not there.
 NOTHING = {"contexts": [], "unread": {}, "left_out": {}, "noted": {}, "other_files": {}, "stored_again": 0}
 NUMBERS = ("conversation_id", "turn", "reply", "kind", "time")
@@ -27,16 +25,12 @@ class MadeSessions(unittest.TestCase):
     maxDiff = None
 
     def test_every_case(self):
-        for case in CASES:
+        for case in named_cases(__file__, "session-cases.json"):
             with self.subTest(case["name"]):
                 events, contexts, summary = imported(case["files"], case.get("folder", False))
                 read = {"events": listed(events), "formats": [row["format"] for row in summary["by_file"]],
                         "contexts": contexts, **{field: summary[field] for field in NOTHING if field != "contexts"}}
                 self.assertEqual(read, NOTHING | {field: case[field] for field in case if field in read})
-
-    def test_the_file_has_cases_and_no_two_share_a_name(self):
-        self.assertGreater(len(CASES), 100)
-        self.assertEqual(len(CASES), len({case["name"] for case in CASES}))
 
     def test_times_that_run_backwards_stand_as_they_are(self):
         first, second = session({"user": "go"}, {"user": "stop"})
