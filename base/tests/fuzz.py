@@ -4,26 +4,27 @@ Run:  python -m base.tests.fuzz 20000            that many mutants over all targ
       python -m base.tests.fuzz 500 evaluate     over the targets of one command
 
 Structure-aware: half the mutants change a place of the JSON value that a file holds, the other half its bytes. A mutant
-is told by its target and its number alone, so that it can be made again. Each batch runs in a child process, which is
-killed where one mutant takes longer than LIMIT_S: that is a hang.
+is told by its target and its number alone, so that it can be made again. They run in a child process, which is killed
+where one takes longer than LIMIT_S: that is a hang.
 """
 
 import contextlib
 import importlib
 import json
+import multiprocessing
 import os
 import random
 import re
-import selectors
-import subprocess
 import sys
 import tempfile
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 from unittest import mock
 
 from base.command import dump, make_parser, run_command
 from base.tests.fuzz_samples import NEVER, SAMPLES, TARGETS
-from base.tests.made import ROOT, changed_value, commands, run
+from base.tests.made import changed_value, commands, run
 
 LIMIT_S = 120  # for one mutant: generous, since a busy machine is slow and a hang never ends
 JUNK = [b"", b"\0", b"\xff\xfe", b"\xef\xbb\xbf", b"{", b"[" * 100_000, b'{"a": NaN}', b'"\\ud800"', b"\r\n",
@@ -106,33 +107,18 @@ def run_in(folder, command, argv):
 
 def run_all(work):
     """[{"target", "number", "problem"}] of (target, number) pairs; the child that runs them is killed at a hang."""
-    problems, left = [], list(work)
-    while left:
-        words = [sys.executable, "-m", "base.tests.fuzz", "--child"]
-        pipes = {name: subprocess.PIPE for name in ("stdin", "stdout", "stderr")}
-        with subprocess.Popen(words, cwd=ROOT, **pipes) as child:
-            child.stdin.write(json.dumps(left).encode())
-            child.stdin.close()
-            for problem in answers(child):
-                target, number = left.pop(0)
-                problems += [{"target": target, "number": number, "problem": problem}] if problem else []
-            child.kill()
-            ended = child.stderr.read().decode("utf-8", "replace")[-300:]
-        if left:
-            target, number = left.pop(0)
-            problems.append({"target": target, "number": number, "problem": f"a hang, or the process ended: {ended}"})
+    problems, children = [], partial(ProcessPoolExecutor, 1, multiprocessing.get_context("spawn"))
+    pool = children()
+    for target, number in work:
+        try:
+            problem = pool.submit(run_mutant, target, number).result(LIMIT_S)
+        except Exception as error:  # the fuzz itself may fail too
+            problem, pool = f"a hang, or the process ended: {error!r}", children()
+            for child in multiprocessing.active_children():
+                child.kill()
+        problems += [{"target": target, "number": number, "problem": problem}] if problem else []
+    pool.shutdown()
     return problems
-
-
-def answers(child):
-    """The problem of each mutant as the child tells it ("" for none), until it ends or one takes too long."""
-    with selectors.DefaultSelector() as waiting:
-        waiting.register(child.stdout, selectors.EVENT_READ)
-        while waiting.select(LIMIT_S):
-            line = child.stdout.readline()
-            if not line:
-                return
-            yield json.loads(line)
 
 
 def main(argv=None):
@@ -148,8 +134,4 @@ def main(argv=None):
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["--child"]:
-        for target, number in json.load(sys.stdin):
-            print(json.dumps(run_mutant(target, number) or ""), file=sys.__stdout__, flush=True)
-    else:
-        run_command(main)
+    run_command(main)
