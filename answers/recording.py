@@ -31,8 +31,7 @@ THINKING = re.compile(  # marks of the models that people run: <think>, </though
     rf"{BLANKS}[/|]{{0,2}}{BLANKS}[>▷]|\[{BLANKS}/?{BLANKS}(?:think(?:ing)?|thoughts?|reasoning){BLANKS}\]",
     re.IGNORECASE)
 WAYS_LIMIT = 4 * MAX_GRADED_CHARS  # one unbounded quantifier beside a small one, or a few small ones
-KEYS = {"cases": Each(Only({"must": lambda patterns: patterns and misfit(patterns, [str]) is None, "stale": [str]}),
-                      least=1)}
+KEYS = {"cases": Each(Only({"must": lambda texts: texts and misfit(texts, [str]) is None, "stale": [str]}), least=1)}
 BOUNDS = {"*": "0,", "+": "1,", "?": "0,1"}
 PART = re.compile(  # of a pattern: an escape, a set, the start or end of a group, an alternative, a quantifier
     r"(?P<reference>\\[1-9]|\(\?P=|\(\?\(|\(\?#|\(\?[a-zA-Z-]+[:)])|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]"

@@ -57,10 +57,9 @@ def read_completion(data, body):
         raise BrokenReply("error_body")
     if misfit(value, COMPLETION) or not value["choices"]:
         raise BrokenReply("unreadable_reply")
-    choice, usage = value["choices"][0], value.get("usage") or {}
+    said, usage = value["choices"][0], value.get("usage") or {}
     counts = usage.get("prompt_tokens"), usage.get("completion_tokens")
-    return whole_answer(choice["message"], ENDS.get(choice.get("finish_reason")), counts, body["seed"],
-                        body["max_tokens"])
+    return whole_answer(said["message"], ENDS.get(said.get("finish_reason")), counts, body["seed"], body["max_tokens"])
 
 
 def json_in(data):
@@ -210,11 +209,10 @@ class OpenAIModel(Server):
         messages = deepcopy(messages)
         for call in [call for message in messages for call in message.get("tool_calls") or ()]:  # as JSON in a text
             call["function"]["arguments"] = json.dumps(call["function"]["arguments"], ensure_ascii=False)
-        body = {"model": served_name(model), "messages": messages,
+        return {"model": served_name(model), "messages": messages,
                 "stream": False, "seed": seed, **chosen, "max_tokens": num_predict,
                 "repetition_penalty": chosen["repeat_penalty"],  # vLLM's name for it
-                "chat_template_kwargs": {"enable_thinking": False}}
-        return {**body, "tools": list(tools)} if tools else body
+                "chat_template_kwargs": {"enable_thinking": False}, **({"tools": list(tools)} if tools else {})}
 
     def running(self):
         """As `Server.running`: a llama.cpp may shift a context that gets full while it answers, and no count tells."""

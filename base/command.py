@@ -228,11 +228,7 @@ class Complaints(Output):
 
 
 def run_command(main, argv=None):
-    """Run `main(argv)` and leave the process with its status.
-
-    Standard output becomes UTF-8 with LF. A foreseen error is one line and 2 (NotComparable: 3); an unforeseen one
-    keeps its traceback and is 2, so that 1 always means no.
-    """
+    """Run `main(argv)`, standard output as UTF-8 with LF, and leave the process with its status."""
     for name in "stdout", "stderr":
         if getattr(sys, name) is None:  # closed by who started us: print would write to standard output instead
             setattr(sys, name, open(os.devnull, "w"))
@@ -243,7 +239,7 @@ def run_command(main, argv=None):
 
 
 def status_of(main, argv=None):
-    """The exit status of `main(argv)`, its errors told on standard error."""
+    """The exit status of `main(argv)`, its errors told on standard error; 1 is always main's own "no"."""
     try:
         status = main(argv)
         sys.stdout.flush()

@@ -13,13 +13,10 @@ def system(text):
 
 
 FIRST, ANSWER, SECOND = chat("Q1", "A1", "Q2")
-TOOL_RUN = [
-    *chat("  list it\n"),
-    {"role": "assistant", "content": "",
-     "tool_calls": [{"id": "call00001", "type": "function", "function": {"name": "ls", "arguments": {"path": "a b"}}}]},
-    {"role": "tool", "tool_call_id": "call00001", "name": "ls", "content": "x\ny"},
-    {"role": "assistant", "content": "Two files."},
-]
+CALL = {"id": "call00001", "type": "function", "function": {"name": "ls", "arguments": {"path": "a b"}}}
+TOOL_RUN = [*chat("  list it\n"), {"role": "assistant", "content": "", "tool_calls": [CALL]},
+            {"role": "tool", "tool_call_id": CALL["id"], "name": "ls", "content": "x\ny"},
+            {"role": "assistant", "content": "Two files."}]
 TOOLS = [{"type": "function", "function": {
     "name": "ls", "description": "List a folder.", "parameters": {
         "type": "object", "properties": {"path": {"type": "string", "description": "where"}}, "required": ["path"]}}}]
