@@ -35,8 +35,7 @@ def sign_flip(differences):
             flipped[total + size] += ways
             flipped[total - size] += ways
         sums = flipped
-    seen = abs(sum(differences))
-    return sum(ways for total, ways in sums.items() if abs(total) >= seen) / 2 ** len(differences)
+    return sum(ways for total, ways in sums.items() if abs(total) >= abs(sum(differences))) / 2 ** len(differences)
 
 
 def paired_figures(paired):

@@ -154,10 +154,9 @@ def look(url):
         return {}
 
 
-def parsed(data, where):
+def parsed(data, url):
     """The JSON value of some bytes, or InputError. Half of a surrogate pair becomes "?": no recording could hold it."""
-    value = parse_json(as_text(data, where), where)
-    return json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
+    return json.loads(json.dumps(parse_json(as_text(data, url), url), ensure_ascii=False).encode("utf-8", "replace"))
 
 
 def patient(call, wait, waits=WAITS_S):

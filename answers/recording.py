@@ -75,8 +75,7 @@ def read_recording(path):
 
 def answered(recording):
     """[(strategy, case id, entries, what is said of their request: a dict)] of all that was answered, in its order."""
-    requests = recording.get("recorded", {}).get("requests", {})
-    return [(strategy, case, entries, requests.get(strategy, {}).get(case, {}))
+    return [(strategy, case, entries, recording.get("recorded", {}).get("requests", {}).get(strategy, {}).get(case, {}))
             for strategy, cases in recording["answers"].items() for case, entries in cases.items()]
 
 

@@ -96,8 +96,7 @@ def lock(file, wait=False):
 def read_lines(path):
     """[(line number, value), ...] of the file; a last line that was cut off while it was written is left out."""
     whole, end, tail = read_bytes(path).rpartition(b"\n")
-    text = as_text(whole + end + (b"" if is_torn(tail) else tail), path)
-    lines = enumerate(text.split("\n"), 1)
+    lines = enumerate(as_text(whole + end + (b"" if is_torn(tail) else tail), path).split("\n"), 1)
     return [(number, parse_json(line, f"{path}: line {number}")) for number, line in lines if line.strip()]
 
 

@@ -149,10 +149,9 @@ def try_template(source, manifest):
     """The outcome for a template's text, as a process of its own finds it."""
     given = json.dumps({"source": source, "special": special_tokens(manifest), "today": manifest.get("today")})
     command = [sys.executable, "-m", "tokens.template", str(MEMORY_BYTES), str(PROCESSOR_S)]
-    options = {"cwd": ROOT, "input": given, "capture_output": True, "encoding": "utf-8", "timeout": CLOCK_S}
     late, outcome = "its chat template is not done with a few requests after", {"cannot": {}}
     try:
-        done = subprocess.run(command, **options)
+        done = subprocess.run(command, cwd=ROOT, input=given, capture_output=True, encoding="utf-8", timeout=CLOCK_S)
         outcome = json.loads(done.stdout)
     except subprocess.TimeoutExpired:
         outcome["problem"] = f"{late} {CLOCK_S} seconds"

@@ -106,9 +106,8 @@ class TokenSum:
         """For each run the tokens that it adds to a request in which it is one of others, or None."""
         keys = [keys_of(run, USER) for run in runs]
         costs = iter(self._costs([*chain(*keys)]))
-        by_run = [[*islice(costs, len(run))] for run in runs]
         return [sum(part) if own and own[0][0] == USER and None not in part else self._once(self._added, run, keys=own)
-                for run, own, part in zip(runs, keys, by_run)]
+                for run, own, part in zip(runs, keys, [[*islice(costs, len(run))] for run in runs])]
 
     def _whole(self, messages, tools=None):
         """Tokens of a whole request, or None where the template refuses it."""

@@ -47,8 +47,7 @@ class Recording(Files):
         """Ask for all of a plan; what the journal then holds, (answers, asides), and the InputError that was raised."""
         model, raised = self.model(double), None
         with record.Journal(self.out) as journal:
-            body_of = partial(model.request, model.model)
-            tasks = record.tasks_for(plan, seeds, body_of, api=model.api, **model.identity)
+            tasks = record.tasks_for(plan, seeds, partial(model.request, model.model), api=model.api, **model.identity)
             try:
                 record.ask_all(tasks, model, journal, jobs)
             except InputError as error:

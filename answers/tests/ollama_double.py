@@ -134,8 +134,7 @@ class OllamaDouble(Double):
     def get(self, http):
         loaded = [{"name": name, "context_length": self.context_length} for name in self.loaded]
         said = {"/api/version": {"version": self.version}, "/api/tags": self.tags(), "/api/ps": {"models": loaded}}
-        status = 503 if self.down else 200 if http.path in said else 404
-        http.say(status, said.get(http.path, b"404 page not found"))
+        http.say(503 if self.down else 200 if http.path in said else 404, said.get(http.path, b"404 page not found"))
 
     def post(self, http, body, number):
         """Answer a question, or fail in the way that was asked for."""

@@ -52,8 +52,7 @@ def worse_report():
 
     value = json.loads(report())
     row = next(row for row in value["cases"]["notes"] if row["required_found"])
-    facts = {case["id"]: case["required"] for case in json.loads(recorded("cases.json"))}[row["case"]]
-    row["missing"] = facts
+    row["missing"] = {case["id"]: case["required"] for case in json.loads(recorded("cases.json"))}[row["case"]]
     row["required_found"] = 0
     return as_json({**value, "summary": {name: summarize(rows) for name, rows in value["cases"].items()}})
 
@@ -79,8 +78,7 @@ def result():
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "fixture.json"
         path.write_bytes(fixture())
-        words = f"--compactor recent --against notes {SMALL} --fixtures {path}"
-        return run(main, *words.split())[1].encode()
+        return run(main, *f"--compactor recent --against notes {SMALL} --fixtures {path}".split())[1].encode()
 
 
 def messages():

@@ -10,8 +10,7 @@ from base.tests.made import Files
 class Loading(Files):
     def test_a_file_in_another_folder_is_taken_for_a_module(self):
         place = self.write("a/rule.py", "def choose():\n    return 7\n").parent
-        here = self.write("a/b/other.py", "").parent
-        with contextlib.chdir(here):
+        with contextlib.chdir(self.write("a/b/other.py", "").parent):
             for name in ("../rule.py:choose", "./../rule.py:choose", f"{place}/rule.py:choose"):
                 self.assertEqual(load_function(name)(), 7)
             for name, says in (("../rule.py:other", "has no function"), ("../none.py:choose", "no such file"),

@@ -51,8 +51,7 @@ class Rebuild(unittest.TestCase):
     def test_a_byte_of_the_rebuilt_file_is_another_or_metadata_of_other_kinds_is_not_read_past(self):
         other = {"a": 1.5, "b": True, "c": [[1, 2], [3]], "d": "text", "e": [True, False], "f": -7}
         for version in 2, 3:
-            data = gguf({**other, **SMALL}, version)
-            read = read_metadata(data)
+            read = read_metadata(gguf({**other, **SMALL}, version))
             self.assertEqual(tokenizer_json(read).decode("utf-8"), EXPECTED.read_text(encoding="utf-8").rstrip("\n"))
             self.assertEqual({key: read[key] for key in other}, other)
 
@@ -83,8 +82,7 @@ class Real(unittest.TestCase):
     """With the real data, where it is at hand."""
 
     def test_another_tokenizer_than_the_prepared_comes_out_of_its_own_vocabulary(self):
-        pinned = read_manifest(MANIFEST)["files"]["tokenizer.json"]
-        data, problem = read_pinned(folder() / "tokenizer.json", pinned)
+        data, problem = read_pinned(folder() / "tokenizer.json", read_manifest(MANIFEST)["files"]["tokenizer.json"])
         if problem:
             self.skipTest("the tokenizer is not prepared: python prepare.py")
         value = json.loads(data)
