@@ -11,7 +11,7 @@ from pathlib import Path
 from unittest import mock
 
 from base.command import InputError, NotComparable, read_json, whole_numbers
-from base.tests.made import ROOT, Files, commands, run
+from base.tests.made import ROOT, Files, commands, named_cases, run
 
 SCRIPT = """
 import sys
@@ -30,20 +30,14 @@ run_command(main)
 class Streams(Files):
     def test_a_stream_that_cannot_be_written_changes_the_status_or_the_data_or_is_a_traceback(self):
         command = f"'{sys.executable}' '{self.write('script.py', SCRIPT)}'"
-        for words, status, out in (
-                ("$RUN >&-", 0, ""), ("$RUN no >&-", 1, ""), ("$RUN 2>&-", 0, "data\n"), ("$RUN no 2>&-", 1, "data\n"),
-                ("$RUN >&- 2>&-", 0, ""), ("$RUN 2>/dev/full", 0, "data\n"), ("$RUN no 2>/dev/full", 1, "data\n"),
-                ("$RUN no long 2>/dev/full", 1, "end\n"), ("$RUN >/dev/full", 2, ""), ("$RUN long >/dev/full", 2, ""),
-                ("$RUN no >/dev/full 2>&1", 2, ""), ("$RUN long 2> >(head -n 1 >/dev/null)", 0, "end\n"),
-                ("$RUN long | head -c 1 >/dev/null; exit ${PIPESTATUS[0]}", 0, ""),
-                ("$RUN no 2>&1 >/dev/null | head -n 1 >/dev/null; exit ${PIPESTATUS[0]}", 1, "")):
-            with self.subTest(words):
-                done = subprocess.run(["bash", "-c", words.replace("$RUN", command)], capture_output=True, text=True,
-                                      env={**os.environ, "PYTHONPATH": str(ROOT)})
-                self.assertEqual((done.returncode, done.stdout[-len(out) :] if out else done.stdout), (status, out))
+        for case in named_cases(__file__, "streams.json"):
+            words, out = ["bash", "-c", case["words"].replace("$RUN", command)], case["out"]
+            with self.subTest(case["name"]), mock.patch.dict(os.environ, PYTHONPATH=str(ROOT)):
+                done = subprocess.run(words, capture_output=True, text=True)
+                ended = done.returncode, done.stdout[-len(out) :] if out else done.stdout
+                self.assertEqual(ended, (case["status"], out))
                 self.assertNotRegex(done.stderr, "Traceback|Exception ignored")
-                if words == "$RUN >/dev/full":
-                    self.assertRegex(done.stderr, "\nscript.py: standard output cannot be written: .*; free it")
+                self.assertRegex(done.stderr, case.get("says", "^"))
 
 
 class Statuses(unittest.TestCase):

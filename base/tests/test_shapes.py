@@ -4,7 +4,7 @@ import random
 import unittest
 
 from base.shapes import Each, is_row, misfit
-from base.tests.made import Files, changed_value, edited, places, run
+from base.tests.made import Files, changed_value, edited, named_cases, places, run
 from workbench import compare
 from workbench.report import __main__ as report
 from workbench.report.tests.made import REPLAY, SIGNALS, SURVEY, sweep
@@ -15,14 +15,9 @@ from workbench.tests.made import row
 class Misfits(unittest.TestCase):
     def test_the_place_of_the_first_misfit_is_named(self):
         shape = {"a": [{"n": int}], "b?": (str, type(None)), "c?": Each(bool, least=1, name=str.isupper)}
-        for value, wanted in (({"a": [{"n": 1}, {"n": 2}], "b": None, "c": {"X": True}, "more": 3}, None),
-                              ({"a": [{"n": 1}, {"n": True}]}, "it.a[1].n is True, not a whole number"),
-                              ({"a": [{}]}, "it.a[0] has no field 'n'"), ({"a": {}}, "it.a is {}, not a list"),
-                              ({"a": [], "b": 3}, "it.b is 3"), ({"a": [], "b": "\ud800"}, "it.b is '\\ud800'"),
-                              ({"a": [], "c": {}}, "it.c is empty"), ([], "it is [], not an object"),
-                              ({"a": [], "c": {"x": True}}, "it.c has the name 'x'")):
-            with self.subTest(value=value):
-                self.assertEqual(misfit(value, shape), wanted)
+        for case in named_cases(__file__, "misfits.json"):
+            with self.subTest(case["name"]):
+                self.assertEqual(misfit(case["value"], shape), case["misfit"])
 
     def test_a_row_whose_figures_disagree_is_none(self):
         failed = {"case": "one", "split": "dev", "kind": "k", "error": "x"}

@@ -2,21 +2,18 @@
 
 import unittest
 
-from base.stats import mcnemar, percentile, resolution, wilson
+from base import stats
+from base.stats import resolution, wilson
+from base.tests.made import named_cases
 
 
 class Formulas(unittest.TestCase):
     def test_a_formula_gives_another_value_than_the_published_one(self):
-        for formula, arguments, *wanted in (
-                (wilson, (81, 263), 0.2553, 0.3662), (wilson, (15, 148), 0.0624, 0.1605),  # Newcombe (1998), table I
-                (wilson, (0, 20), 0, 0.1611), (wilson, (20, 20), 0.8389, 1), (mcnemar, (0, 0), 1),
-                (mcnemar, (5, 0), 0.0625), (mcnemar, (4, 4), 1), (mcnemar, (1, 9), 0.0215), (mcnemar, (9, 1), 0.0215),
-                (mcnemar, (11, 5), 0.2101), (percentile, ([3, 1, 2], 0.5), 2), (percentile, ([7], 0.95), 7),
-                (percentile, ([*range(1, 21)], 0.95), 19)):
-            with self.subTest(formula.__name__, arguments=arguments):
-                result = formula(*arguments)
+        for case in named_cases(__file__, "formulas.json"):
+            with self.subTest(case["formula"], of=case["name"]):
+                result = getattr(stats, case["formula"])(*case["of"])
                 result = result if isinstance(result, tuple) else [result]
-                self.assertEqual([round(number, 4) for number in result], wanted)
+                self.assertEqual([round(number, 4) for number in result], case["gives"])
 
     def test_an_interval_is_left_of_0_or_right_of_1_or_shown_without_trials(self):
         self.assertEqual({(wilson(0, n)[0], wilson(n, n)[1]) for n in range(1, 99)}, {(0, 1)})
