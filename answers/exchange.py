@@ -148,10 +148,9 @@ def get_json(url, shape, body=None):
 
 def look(url):
     """The JSON object at a path that a server may lack: then {}."""
-    try:
+    with contextlib.suppress(ServerError):
         return get_json(url, {})
-    except ServerError:
-        return {}
+    return {}
 
 
 def parsed(data, url):

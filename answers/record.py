@@ -133,9 +133,8 @@ def ask_all(tasks, model, journal, jobs=1):
     """Ask for all that the journal lacks, `jobs` at a time; the number asked. The first fault ends the run."""
 
     def ask(task):
-        key, where = task["key"], f"{journal.path}: {task['place']}"
-        aside = partial(journal.add, key)
-        journal.add(key, entry=model.ask_whole(task["body"], task["seed"], task["input_tokens"], where, aside))
+        add, where = partial(journal.add, task["key"]), f"{journal.path}: {task['place']}"
+        add(entry=model.ask_whole(task["body"], task["seed"], task["input_tokens"], where, add))
 
     pending, pool = [task for task in tasks if kept(task, journal) is None], ThreadPoolExecutor(jobs)
     try:

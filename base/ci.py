@@ -1,7 +1,6 @@
 """Tell a CI system what a gate found: JUnit XML in a file, annotations in the log of GitHub Actions.
 
-check  {"name", "group" (JUnit's classname), "state": "passed", "failed" or "error", "message"}; "error": what could not
-       be decided: a CI system shows it as no pass
+check  {"name", "group" (JUnit's classname), "state": "passed", "failed" or "error" (not decided: no pass), "message"}
 """
 
 import os

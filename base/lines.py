@@ -116,10 +116,9 @@ def is_torn(tail):
 
 def is_whole(line):
     """Whether some bytes are one JSON object."""
-    try:
+    with contextlib.suppress(ValueError, RecursionError):
         return isinstance(json.loads(line.decode("utf-8")), dict)
-    except (ValueError, RecursionError):
-        return False
+    return False
 
 
 def stream(path, digest=None):

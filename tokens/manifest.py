@@ -8,7 +8,7 @@ manifest  {"model", "revision", "license", "bos_token", "files": {name: {"bytes"
 import os
 import re
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import date
 from itertools import count
 from pathlib import Path
@@ -43,10 +43,9 @@ def is_name(value):
 
 def is_date(value):
     """Whether a value is an ISO date like 2026-01-31."""
-    try:
+    with suppress(ValueError):
         return isinstance(value, str) and date.fromisoformat(value).isoformat() == value
-    except ValueError:
-        return False
+    return False
 
 
 PINNED = {"bytes": lambda size: type(size) is int and size > 0,

@@ -1,6 +1,7 @@
 """Read requests from a file of messages, and tell what each message of a request adds to its tokens."""
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from base.command import InputError, as_text, parse_json, progress, read_bytes
@@ -57,7 +58,5 @@ def cost_by_message(count, messages, tools=None):
 
 
 def cost_or_none(count, messages, tools=None):
-    try:
+    with suppress(InputError):
         return count(messages, tools)
-    except InputError:
-        return None

@@ -43,10 +43,7 @@ def folder_source(given):
 
 
 def with_template(read):
-    """A fetch like `read` that finds a chat template also where older models keep it, in tokenizer_config.json.
-
-    Where several are named there it is the default one.
-    """
+    """A fetch like `read` that finds a chat template also where older models keep it, the default one in CONFIG."""
 
     def fetch(name):
         try:

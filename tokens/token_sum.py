@@ -111,10 +111,8 @@ class TokenSum:
 
     def _whole(self, messages, tools=None):
         """Tokens of a whole request, or None where the template refuses it."""
-        try:
+        with suppress(InputError):
             return self._lengths([self._text(messages, tools)])[0]
-        except InputError:
-            return None
 
     def _around(self, head, tools=None):
         """Tokens of what stands around the runs: the messages before the first, tools, the generation prompt.

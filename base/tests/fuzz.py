@@ -43,10 +43,9 @@ def mutant(data, chance):
     """One mutant of a file's bytes; a file of JSON, or of JSON lines, half the time by its structure."""
     if chance.random() < 0.5:
         return changed_bytes(data, chance)
-    try:
+    with contextlib.suppress(ValueError):
         return json.dumps(changed_value(json.loads(data), chance)).encode()
-    except ValueError:
-        lines = data.split(b"\n")
+    lines = data.split(b"\n")
     number = chance.randrange(len(lines))
     try:
         lines[number] = json.dumps(changed_value(json.loads(lines[number]), chance)).encode()

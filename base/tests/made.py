@@ -125,11 +125,10 @@ def prepared():
     """Whether the pinned tokenizer can be loaded here."""
     from tokenizer import counter
 
-    try:
+    with contextlib.suppress(InputError):
         counter()
-    except InputError:
-        return False
-    return True
+        return True
+    return False
 
 
 needs_tokenizer = unittest.skipUnless(prepared(), "the tokenizer is not prepared: run python prepare.py")
