@@ -244,9 +244,8 @@ def signals(events):
 
 
 PARTS = {"counting": [(counting, 2000)],
-         "selection": [(selection, turns) for turns in (50, 200, 600, 2000, 5000, 10_000)],
-         "fill": [(fill, 10_000)], "choose": [(choose, 2000)], "answers": [(answers, 1000)],
-         "signals": [(signals, 100_000)]}
+         "selection": [(selection, turns) for turns in (50, 200, 600, 2000, 5000, 10_000)], "fill": [(fill, 10_000)],
+         "choose": [(choose, 2000)], "answers": [(answers, 1000)], "signals": [(signals, 100_000)]}
 
 
 def alone(function, *arguments):

@@ -71,8 +71,8 @@ def compare_rows(recorded, fresh):
         if old["within_budget"] and not new["within_budget"]:
             changes["over budget"].append({"case": name})
     complete = [(not old["missing"], not new["missing"]) for old, new in both.values()]
-    cases = paired(len(both), sum(old for old, _ in complete), complete.count((True, False)),
-                   complete.count((False, True)))
+    lost, gained = complete.count((True, False)), complete.count((False, True))
+    cases = paired(len(both), sum(old for old, _ in complete), lost, gained)
     facts = paired(*(sum(old[field] for old, _ in both.values()) for field in ("required_total", "required_found")),
                    len(changes["lost"]), len(changes["gained"]))
     return {**changes, "stale_cases": {"recorded": stale_cases(recorded), "fresh": stale_cases(fresh)},

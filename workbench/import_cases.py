@@ -133,15 +133,14 @@ def import_longmemeval(value, where, losses):
             late.append(sum(date < max(dates[:place]) for place, date in enumerate(dates) if place))
             sessions.sort(key=lambda session: session[1])
         histories[name], facts = read_turns(sessions, name, losses)
-        if facts:
-            cases.append({
-                "id": name, "split": "held_out" if number % 2 else "dev", "history": name, "kind": kind,
-                "instructions": "You are a helpful assistant. Answer the user's question from the earlier "
-                                "conversations.",
-                "current": f"[{question['question_date']}] {question['question']}", "required": facts, "stale": []})
-        else:
+        if not facts:
             what = "abstention left out" if kind == "abstention" else "question left out"
             losses.append((what, name, "no message is marked as holding the answer"))
+            continue
+        cases.append({
+            "id": name, "split": "held_out" if number % 2 else "dev", "history": name, "kind": kind,
+            "instructions": "You are a helpful assistant. Answer the user's question from the earlier conversations.",
+            "current": f"[{question['question_date']}] {question['question']}", "required": facts, "stale": []})
     if any(late):
         moved = f"{sum(late)} sessions of {sum(map(bool, late))} of the {len(value)} questions stood behind a later one"
         losses.append(("sessions put in the order of their dates", str(where), moved))
@@ -163,11 +162,9 @@ def read_turns(sessions, name, losses):
             if not said.keys() <= {"user", "assistant"}:
                 losses.append(("message left out", f"{name} {turn}", f"role {pair[0]['role']!r}"))
                 continue
-            turns.append(
-                {"id": turn, "session": str(number), "date": date, "user": f"[{date}] {said.get('user', '')}".strip(),
-                 "assistant": said.get("assistant", "")})
-            texts = dict.fromkeys(
-                said[message["role"]][:EXCERPT].strip() for message in pair if message.get("has_answer"))
+            turns.append({"id": turn, "session": str(number), "date": date,
+                          "user": f"[{date}] {said.get('user', '')}".strip(), "assistant": said.get("assistant", "")})
+            texts = dict.fromkeys(said[part["role"]][:EXCERPT].strip() for part in pair if part.get("has_answer"))
             facts += [{"turn": turn, "text": text} for text in texts if text]
     return turns, facts
 

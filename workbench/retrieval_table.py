@@ -3,8 +3,7 @@
 Run:  python -m workbench.retrieval_table locomo10.json --jobs 2 > locomo.local.json
       python -m workbench.retrieval_table my_cases.json --strategies bm25,near,my_rule.py:choose --budget 4096
 
-Takes LoCoMo's file as its authors publish it, or a case set whose facts are {"turn", "text"} (selection/README.md shows
-how to write one). JSON on standard output, tables on standard error.
+Takes LoCoMo's file as its authors publish it, or a case set whose facts are {"turn", "text"} (selection/README.md).
 
 label     a required fact: a message that the answer depends on; a question is complete when all of its labels are found
 at k      share of labels among a rule's first k messages, each taken for a turn of its own; mean over questions
@@ -122,8 +121,7 @@ def recall_at(cases, names):
     shares = {name: [] for name in names}  # of each case, at each cut
     for case in progress(cases, desc="recall at k"):
         apart, by_turn = messages_apart(case["history"])
-        labels = [{number for number, text in by_turn[fact["turn"]] if fact["text"] in text}
-                  for fact in case["required"]]
+        labels = [{place for place, text in by_turn[fact["turn"]] if fact["text"] in text} for fact in case["required"]]
         for name in names:
             if (ranked := order(name, {**case, "history": apart})) is not None:
                 shares[name].append([sum(not label.isdisjoint(ranked[:cut]) for label in labels) / len(labels)
@@ -153,10 +151,9 @@ def percent(part, total=1):
 def pair_cells(pair):
     """Gained, lost, p and interval of a pair as cells."""
     p, few = pair["mcnemar_p"], pair["histories"]
-    interval = " to ".join(f"{100 * end:+.1f}" for end in pair["difference_interval"] or [])
+    ends = " to ".join(f"{100 * end:+.1f}" for end in pair["difference_interval"] or [])
     note = "one history has no interval" if few == 1 else f"{few} histories{', few: rough' if few < 30 else ''}"
-    return [pair["gained"], pair["lost"], f"{p:.2g}" if p else "under 1e-300",
-            f"{interval} ({note})" if few > 1 else note]
+    return [pair["gained"], pair["lost"], f"{p:.2g}" if p else "under 1e-300", f"{ends} ({note})" if few > 1 else note]
 
 
 def tables(result):

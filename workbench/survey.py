@@ -15,6 +15,7 @@ cached   tokens at the front of a request that are, token by token, the front of
 import json
 import sys
 from collections import Counter
+from contextlib import suppress
 from itertools import chain, takewhile
 from pathlib import Path
 
@@ -48,38 +49,34 @@ class Tokens:
         self._count, self._ids, self._pieces, self._around = count, {}, {}, None
 
     def parts(self, selected):
-        """A request's tokens as lists of them."""
-        texts = self._runs(selected["messages"]) if self._count.sums else ()
+        """A request's tokens as lists of them: of the head, of each run and of the question, or else of the whole."""
+        messages, texts = selected["messages"], []
+        starts = [number for number, message in enumerate(messages) if message["role"] == "user"]
+        runs = [messages[start:end] for start, end in zip([0, *starts], [*starts, len(messages)])]
+        with suppress(CountError):  # the template refuses a run between others
+            if self._count.sums:
+                texts = [self._piece(run, number > 0, number < len(starts)) for number, run in enumerate(runs)]
         new = [text for text in texts if text not in self._ids]
         self._ids.update(zip(new, self._count.ids(new)))
         parts = [self._ids[text] for text in texts]
         if sum(map(len, parts)) == selected["input_tokens"]:
             return parts
-        return self._count.ids([self._count.text(selected["messages"])])
+        return self._count.ids([self._count.text(messages)])
 
     def check(self, selected, parts):
         """CountError where the whole rendering of a request has other tokens than its parts."""
         if self._count.ids([self._count.text(selected["messages"])])[0] != [*chain(*parts)]:
             raise CountError("its parts have other tokens than the whole; report it with the conversation")
 
-    def _runs(self, messages):
-        """What the head, each run and the question add to a request's text; nothing where the template refuses that."""
-        starts = [number for number, message in enumerate(messages) if message["role"] == "user"]
-        runs = [messages[start:end] for start, end in zip([0, *starts], [*starts, len(messages)])]
-        try:
-            if not self._around:
-                text = self._count.text(BEFORE + AFTER)
-                opening = max(text.rfind(token, 0, text.rfind("Q2")) for token in self._count.control_tokens)
-                self._around = text[:opening], text[opening:]
-            return [self._piece(run, number > 0, number < len(starts)) for number, run in enumerate(runs)]
-        except CountError:
-            return ()
-
     def _piece(self, run, follows, goes_on):
         """What a run adds: cut out of a rendering with a turn before it (not for the head) and a question behind it."""
         known = (follows, goes_on, *((message["role"], message["content"]) if len(message) == 2 else json.dumps(message)
                                      for message in run))
         if known not in self._pieces:
+            if not self._around:
+                text = self._count.text(BEFORE + AFTER)
+                opening = max(text.rfind(token, 0, text.rfind("Q2")) for token in self._count.control_tokens)
+                self._around = text[:opening], text[opening:]
             front, back = self._around[0] * follows, self._around[1] * goes_on
             text = self._count.text(BEFORE * follows + run + AFTER * goes_on)
             cut = text.startswith(front) and text.endswith(back)

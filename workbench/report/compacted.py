@@ -17,8 +17,7 @@ from workbench.report.view import blank_cell, fields, listed, of, section, table
 MARKS = {"verbatim": "●", "supported": "●", "absent": "○", "contradicted": "!", "unjudged": "?", "opaque": "?"}
 LOST = ("absent", "contradicted")
 SIDES = ("candidate", "incumbent")
-KEY = [("●", "kept at every compaction"), ("◐", "at some"), ("○", "at none"), ("!", "contradicted"),
-       ("×", "not checked")]
+KEY = [*zip("●◐○!×", ("kept at every compaction", "at some", "at none", "contradicted", "not checked"))]
 
 
 def compaction_section(name, report, args):
@@ -121,9 +120,8 @@ def signals_section(name, report, args):
     """The section of compaction.signals: calls made again beside their control, and the conversations to read."""
     repeats = with_shares(report["repeats"])
     notes = [", ".join(f"{number} {what}" for what, number in report["log"].items()) + ".", says(repeats) + "."]
-    kinds = [[where, kind, number] for where, counts in (("calls made again after a compaction", repeats["kinds"]),
-                                                         ("user messages", report["user_messages"]))
-             for kind, number in counts.items()]
+    evidence = {"calls made again after a compaction": repeats["kinds"], "user messages": report["user_messages"]}
+    kinds = [[where, kind, number] for where, counts in evidence.items() for kind, number in counts.items()]
     parts = [table_part("Kinds of evidence", ["where", "kind", "number"], kinds, text=(0, 1))] if kinds else []
     sample = [talk for talk in report["sample"]["conversations"]
               if not args.only or talk["conversation_id"] in args.only]

@@ -55,13 +55,9 @@ class Tags(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag, attrs):
-        self.handle_startendtag(tag, attrs)
-        if tag not in self.VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attrs):
         self.tags.append(tag)
         self.attributes += attrs
+        self.open += [tag] * (tag not in self.VOID)
 
     def handle_endtag(self, tag):
         if tag not in self.VOID and (not self.open or self.open.pop() != tag):
