@@ -16,7 +16,6 @@ from pathlib import Path
 
 from base.tests import made
 
-ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"(?m)(^<!-- only parsed: .+ -->\n+)?(?:^```(\w*)\n((?:.*\n)*?)```$|(?<=\n\n)((?: {4}.*\n|\n)+))")
 
 
@@ -60,7 +59,7 @@ def ours(words):
     """(module, arguments) of a command of this project, or None."""
     match words:
         case ["python", "-m", name, *arguments] if name != "unittest":
-            return name + ".__main__" * (ROOT / name.replace(".", "/")).is_dir(), arguments
+            return name + ".__main__" * (made.ROOT / name.replace(".", "/")).is_dir(), arguments
         case ["python", script, *arguments] if re.fullmatch(r"\w+\.py", script):
             return script[:-3], arguments
     return None
@@ -92,7 +91,7 @@ def run(command, last):
     if not module or {"|", "&&", ";", ">", "<", "2"} & set(words) or "*" in command:
         command = re.sub(r"\bpython ", lambda _: f"{shlex.quote(sys.executable)} ", command)
         done = subprocess.run(["sh", "-ec", command], capture_output=True, text=True, encoding="utf-8", timeout=300,
-                              env={**os.environ, "PYTHONPATH": str(ROOT)})
+                              env={**os.environ, "PYTHONPATH": str(made.ROOT)})
         return done.returncode, done.stdout + done.stderr
     stdin = Path(files["<"]).read_text(encoding="utf-8") if "<" in files else ""
     status, out, err = made.run(importlib.import_module(module).main, *words, stdin=stdin)

@@ -11,11 +11,9 @@ import unittest
 from pathlib import Path
 
 from base.command import read_json
-from base.tests.made import Files, needs_tokenizer, run
+from base.tests.made import ROOT, Files, commands, needs_tokenizer, run
 from workbench.tests import readme
 
-HERE, ROOT = Path(__file__).parents[1], Path(__file__).parents[2]
-FRONT = ROOT / "README.md"
 ROOMS = """base tokens modelkit selection answers compaction compaction/fixtures compaction/judge compaction/replay
 compaction/sessions compaction/signals workbench workbench/report""".split()
 PAGES = {name: (ROOT / name).read_text(encoding="utf-8") for name in
@@ -24,10 +22,7 @@ OTHERS = {"--headless", "--no-sandbox", "--hide-scrollbars", "--window-size", "-
 USERS_FILES = """README.md requirements.txt prepare.py tokenizer.py tokenizer-manifest.json strategies.py evaluate.py
 answer_model.py answer_check.py cases.json answer-keys.json evaluation-result.json answer-result.json test_evaluate.py
 test_answer_check.py""".split()
-SOURCES = {path: path.read_text(encoding="utf-8") for path in ROOT.rglob("*.py")
-           if path.relative_to(ROOT).parts[0][0] != "." and "tests" not in path.parts}
-COMMANDS = sorted(".".join(path.relative_to(ROOT).with_suffix("").parts) for path, text in SOURCES.items()
-                  if re.search(r"(?m)^    run_command\(main\)", text))
+SOURCES = [path for path in ROOT.rglob("*.py") if path.relative_to(ROOT).parts[0][0] != "."]
 NEEDS_SHELL = unittest.skipUnless(shutil.which("sh"), "no POSIX shell to paste into")
 
 
@@ -44,7 +39,10 @@ class Pages(unittest.TestCase):
         self.assertLessEqual(len(rows.splitlines()), 20)
 
     def test_every_path_module_and_option_that_a_page_names_exists(self):
-        options = OTHERS.union(*(re.findall(r"\"(--[a-z-]+)\"", text) for text in SOURCES.values()))
+        options = OTHERS.union(*(re.findall(r"\"(--[a-z-]+)\"", path.read_text(encoding="utf-8"))
+                                 for path in SOURCES if "tests" not in path.parts))
+        modules = {*commands(), *(".".join(path.relative_to(ROOT).with_suffix("").parts)
+                                  for path in SOURCES if "tests" in path.parts)}
         for page, text in PAGES.items():
             names = re.findall(r"\]\(([\w./-]+)\)|`([\w./-]+\.(?:py|json|md|css))`", text)
             for name in {name or other for name, other in names if ".local." not in (name or other)}:
@@ -53,7 +51,7 @@ class Pages(unittest.TestCase):
                                     or any((ROOT / page).parent.rglob(name.removeprefix("./"))))
             for module in set(re.findall(r"python -m ([\w.]+)", text)) - {"venv", "unittest", "pip"}:
                 with self.subTest(page, module=module):
-                    self.assertTrue({module, f"{module}.__main__"} & {*COMMANDS, *readme_tests()})
+                    self.assertIn(module, modules)
             with self.subTest(page, what="options"):
                 self.assertEqual(set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", text)) - options, set())
 
@@ -62,11 +60,6 @@ class Pages(unittest.TestCase):
             for path in (ROOT / room).glob("*.py"):
                 with self.subTest(path.relative_to(ROOT)):
                     self.assertTrue(path.stem[:2] == "__" or path.name in PAGES[f"{room}/README.md"])
-
-
-def readme_tests():
-    """The commands below tests/, which pages may name too."""
-    return [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in ROOT.rglob("tests/*.py")]
 
 
 class Blocks(Files):
@@ -172,9 +165,8 @@ def example_of(module):
 
 class Help(unittest.TestCase):
     def test_every_command_shows_an_example_of_itself_that_exists(self):
-        self.assertGreater(len(COMMANDS), 20)
-        for module in COMMANDS:
-            name = module.removesuffix(".__main__")
+        self.assertGreater(len(commands()), 20)
+        for name, module in commands().items():
             with self.subTest(name):
                 self.assertRegex(example_of(module), rf"python (-m )?{re.escape(name)}\b")
                 for command, _ in readme.commands(example_of(module)):
@@ -184,7 +176,7 @@ class Help(unittest.TestCase):
 class Workflow(Files):
     def setUp(self):
         super().setUp()
-        self.text = (HERE / "sample" / "ci.yml").read_text(encoding="utf-8")
+        self.text = (ROOT / "workbench" / "sample" / "ci.yml").read_text(encoding="utf-8")
 
     def test_every_command_of_the_workflow_and_its_options_exist(self):
         lines = re.findall(r"python (?:-m workbench|evaluate).*(?:\n {10}(?:--|\.\.).*)*", self.text)

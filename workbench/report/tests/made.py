@@ -2,15 +2,13 @@
 
 from argparse import Namespace
 from html.parser import HTMLParser
-from pathlib import Path
 
 from base.shapes import LEVEL
-from base.tests.made import Files, run
+from base.tests.made import ROOT, Files, run
 from compaction.replay.__main__ import summarize as summarize_replay
 from workbench.report.__main__ import main
 from workbench.tests.made import labelled_case, report
 
-ROOT = Path(__file__).parents[3]
 RESULTS = sorted((ROOT / "compaction" / "results").glob("*-against-*.json"))
 ALL = Namespace(show=60, only=[])  # the options of a section
 FORMS = ((), ("--markdown", ))  # options of the page and of the summary
