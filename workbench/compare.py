@@ -163,11 +163,10 @@ def change_text(change, stale):
 def gate_lines(result):
     """The result as lines of text for a person."""
     rows = [["strategy", "unit", "found", "of", "gained", "lost", "exact McNemar p"]]
-    for row in result["results"]:
-        for unit, figures in row["paired"].items():
-            rows.append([place_of(row), "complete cases" if unit == "cases" else "facts",
-                         f"{figures['found_recorded']} -> {figures['found_fresh']}", figures["total"],
-                         figures["gained"], figures["lost"], f"{figures['mcnemar_p']:.3g}"])
+    rows += [[place_of(row), "complete cases" if unit == "cases" else "facts",
+              f"{figures['found_recorded']} -> {figures['found_fresh']}", figures["total"], figures["gained"],
+              figures["lost"], f"{figures['mcnemar_p']:.3g}"]
+             for row in result["results"] for unit, figures in row["paired"].items()]
     yield from columns(rows, right=(2, 3, 4, 5))
     for row in result["results"]:
         place, old, new = place_of(row), row["stale_cases"]["recorded"], row["stale_cases"]["fresh"]

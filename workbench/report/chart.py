@@ -10,16 +10,13 @@ WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 360, 220, 46, 12, 12, 30
 INSET = 8  # so that the first marker does not cover the axis labels
 SHAPES = (  # drawn around 0, 0
     "M-4,0a4,4 0 1,0 8,0a4,4 0 1,0 -8,0", "M-4,-4h8v8h-8z", "M0,-5L5,4L-5,4z", "M0,-5L5,0L0,5L-5,0z",
-    "M0,5L5,-4L-5,-4z", "M-4,-4L4,4M-4,4L4,-4", "M-5,0H5M0,-5V5", "M-5,-2h10v4h-10z", "M-2,-5h4v10h-4z",
-)
+    "M0,5L5,-4L-5,-4z", "M-4,-4L4,4M-4,4L4,-4", "M-5,0H5M0,-5V5", "M-5,-2h10v4h-10z", "M-2,-5h4v10h-4z")
 DASHES = ("none", "7 3", "2 3", "9 3 2 3", "4 2", "1 2", "12 4", "6 2 1 2 1 2", "3 6")
 
 
 def nice_top(value):
-    """The smallest of 1, 2, 2.5, 5 times a power of ten that is not below the value; 1 for none: nice_top(30) -> 50."""
-    if not value:
-        return 1
-    power = 10 ** math.floor(math.log10(value))
+    """The smallest of 1, 2, 2.5, 5 times a power of ten that is not below the value; 1 for 0: nice_top(30) -> 50."""
+    power = 10 ** math.floor(math.log10(value or 1))
     return next(step * power for step in (1, 2, 2.5, 5, 10) if step * power >= value)
 
 

@@ -10,7 +10,7 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
-from base.command import InputError, progress, read_bytes, sha256
+from base.command import InputError, file_hash, progress
 from base.own_code import is_own
 from base.result_files import fact_name, graded, levels
 from base.turns import fact_text
@@ -61,7 +61,7 @@ def find_cases(path, report, given):
     """The file of the case set that the report hashed, or None; InputError where the given file is another set."""
     name = Path(report["case_set"]).name
     for candidate in [given] if given else [path.parent / name, Path(name), ROOT / name]:
-        if (given or candidate.is_file()) and sha256(read_bytes(candidate)) == report["case_set_sha256"]:
+        if (given or candidate.is_file()) and file_hash(candidate) == report["case_set_sha256"]:
             return candidate
     if given:
         raise InputError(f"{given}: not the case set that {path} was made from (its hash differs); give that one")
@@ -71,7 +71,7 @@ def find_cases(path, report, given):
 def counter_of(report, manifest, notes):
     """The counter that the report used, or None with the reason added to `notes`."""
     try:
-        if sha256(read_bytes(manifest)) == report["tokenizer_manifest_sha256"]:
+        if file_hash(manifest) == report["tokenizer_manifest_sha256"]:
             return counter(manifest)
         notes.append("Counted with another tokenizer than this one: requests are shown without a check of cost; "
                      "--tokenizer MANIFEST names the model that was counted for.")

@@ -4,13 +4,11 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import unittest
 from functools import lru_cache
-from pathlib import Path
 from unittest import mock
 
-from base.tests.made import Files, needs_tokenizer
+from base.tests.made import ROOT, Files, needs_tokenizer
 from selection.cases import check_set
 from strategies import STRATEGIES
 from workbench import bench
@@ -60,23 +58,18 @@ class Rows(unittest.TestCase):
                 self.assertEqual(select(case, plain), select(case, counter()), name)
 
 
-class Stopped(unittest.TestCase):
+class Stopped(Files):
     def test_a_stop_waits_for_the_part_that_is_measured_or_leaves_what_it_started(self):
-        def default():  # else a suite that is started with SIGINT ignored hands that down
-            signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-        with tempfile.TemporaryDirectory() as folder:
-            pipe = os.path.join(folder, "pipe")
-            os.mkfifo(pipe)
-            part = f"import time; file = open({pipe!r}, 'w'); print('up', file=file, flush=True); time.sleep(10**6)"
-            words = [sys.executable, "-c", f"from workbench.bench import alone; alone(exec, {part!r})"]
-            options = {"stderr": subprocess.DEVNULL, "cwd": Path(bench.ROOT), "start_new_session": True}
-            with subprocess.Popen(words, **options, preexec_fn=default) as running:
-                try:
-                    with open(pipe, "rb") as heard:
-                        self.assertEqual(heard.readline(), b"up\n")
-                        os.kill(running.pid, signal.SIGINT)
-                        running.wait(timeout=300)
-                        self.assertEqual(heard.read(), b"")  # it ends when nobody has it open any more
-                finally:
-                    os.killpg(running.pid, signal.SIGKILL) if running.poll() is None else None
+        os.mkfifo(pipe := self.folder / "pipe")
+        code = "from selection.tests.made import sleeps; from workbench.bench import alone; "
+        start = {"stderr": subprocess.DEVNULL, "cwd": ROOT, "start_new_session": True,  # else a suite that ignores
+                 "preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}  # SIGINT hands that down
+        with subprocess.Popen([sys.executable, "-c", f"{code}alone(sleeps, [{str(pipe)!r}])"], **start) as running:
+            try:
+                with open(pipe, "rb") as heard:
+                    self.assertRegex(heard.readline(), rb"\A\d+\n")
+                    os.kill(running.pid, signal.SIGINT)
+                    running.wait(timeout=300)
+                    self.assertEqual(heard.read(), b"")  # it ends when nobody has it open any more
+            finally:
+                os.killpg(running.pid, signal.SIGKILL) if running.poll() is None else None
