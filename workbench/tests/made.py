@@ -65,10 +65,12 @@ def labelled_case(name="one", **changes):
             "budget": {"context_limit": 900, "max_new_tokens": 0, "margin": 0}, "required": [], "stale": [], **changes}
 
 
-def row(case, missing=(), stale=(), total=2, within=True):
-    return {"case": case, "split": "dev", "kind": "made up", "turns": [0], "notes": 0, "input_tokens": 10,
-            "within_budget": within, "required_found": total - len(missing), "required_total": total,
-            "missing": list(missing), "stale_included": list(stale)}
+def row(case, missing=(), stale=(), total=2, within=True, error=None):
+    """A row of an evaluation; with an error one without a grade."""
+    grade = {"turns": [0], "notes": 0, "input_tokens": 10, "within_budget": within,
+             "required_found": total - len(missing), "required_total": total, "missing": list(missing),
+             "stale_included": list(stale)}
+    return {"case": case, "split": "dev", "kind": "made up", **({"error": error} if error else grade)}
 
 
 def report(*rows, **changes):

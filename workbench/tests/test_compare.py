@@ -14,17 +14,12 @@ from workbench.report.tests.made import sweep
 from workbench.tests.made import part, report, row
 
 
-def rows(shorthand):
-    return [{"split": "dev", "kind": "made up", **fields} if "error" in fields else row(**fields)
-            for fields in shorthand]
-
-
 class Gate(unittest.TestCase):
     def test_every_case_in_the_file(self):
         for case in named_cases(__file__, "compare-cases.json"):
             with self.subTest(case["name"]):
-                before = report(*rows(case["before"]))
-                after = report(*rows(case["after"]), **case.get("changes", {}))
+                before = report(*(row(**fields) for fields in case["before"]))
+                after = report(*(row(**fields) for fields in case["after"]), **case.get("changes", {}))
                 kept = copy.deepcopy((before, after))
                 if "refused" in case:
                     with self.assertRaisesRegex(NotComparable, case["refused"]):
@@ -108,9 +103,9 @@ class Command(Files):
                 self.assertEqual(self.gate(before, after, allowed=allowed)[0], status)
 
     def test_a_lost_fact_is_no_failure_to_ci_or_a_row_without_a_grade_a_pass(self):
-        before, failed = report(*map(row, ("one", "two", "three"))), rows([{"case": "three", "error": "no"}])
+        before, failed = report(*map(row, ("one", "two", "three"))), row("three", error="no")
         with mock.patch.dict("os.environ", {"GITHUB_ACTIONS": "true"}):
-            _, _, err = self.gate(before, report(row("one", ["x", "y"]), row("two"), *failed), "--junit",
+            _, _, err = self.gate(before, report(row("one", ["x", "y"]), row("two"), failed), "--junit",
                                   self.folder / "junit.xml")
         suite = ElementTree.parse(self.folder / "junit.xml").getroot()
         self.assertEqual([suite.get(name) for name in ("tests", "failures", "errors")], ["4", "2", "1"])

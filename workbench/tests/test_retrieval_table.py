@@ -33,7 +33,7 @@ class Pairs(unittest.TestCase):
                                                "mcnemar_p")], [2, 1, 4, 2, 1, 1.0])
 
     def test_a_row_without_a_grade_makes_a_pair(self):
-        failed = {"case": "a-0", "split": "dev", "kind": "k", "error": "no"}
+        failed = row("a-0", error="no")
         self.assertEqual(against([failed, graded("a-1")], [graded("a-0"), graded("a-1")], HISTORY)["pairs"], 1)
         self.assertEqual(against([failed], [failed], HISTORY)["difference_interval"], None)
         self.assertEqual([by_group([failed])["all"][key] for key in ("questions", "errors")], [0, 1])

@@ -7,7 +7,7 @@ from base.shapes import LEVEL
 from base.tests.made import ROOT, Files, run
 from compaction.replay.__main__ import summarize as summarize_replay
 from workbench.report.__main__ import main
-from workbench.tests.made import labelled_case, report
+from workbench.tests.made import labelled_case, report, row
 
 RESULTS = sorted((ROOT / "compaction" / "results").glob("*-against-*.json"))
 ALL = Namespace(show=60, only=[])  # the options of a section
@@ -32,7 +32,7 @@ SIGNALS = {"log": {"compactions": 2}, "user_messages": {"restates": 1}, "sample"
     "window_user_turns": 5, "hits": 1, "kinds": {"idle": 1}, "sign_test_p": 1.0,
     "after": {"repeats": 1, "calls": 4, "share": 0.25}, "control": {"repeats": 0, "calls": 9, "share": 0.0},
     "sessions": {"up": 1, "down": 0, "equal": 0}}}
-UNGRADED = {"case": "two", "split": "dev", "kind": "k", "error": "no"}
+UNGRADED = row("two", error="no")
 
 
 def sweep(levels):
