@@ -14,7 +14,7 @@ from pathlib import Path
 import tokenizer
 from base.ci import is_junit_of, tell_ci
 from base.command import (InputError, check_replaceable, dump, file_hash, make_parser, progress, read_json, run_command,
-                          sha256)
+                          sha256, write_json)
 from base.stats import resolution
 from base.turns import turn_texts
 from compaction import table
@@ -23,7 +23,7 @@ from compaction.comparison import compare
 from compaction.contexts import BUDGET, KEEP_SHARE, grow_all, read_contexts
 from compaction.fixtures.form import SHIPPED, load_fixtures
 from compaction.judge.asking import judge_quality, recorded_judge
-from compaction.result_file import check_report, code_hashes, record, record_path
+from compaction.result_file import check_report, code_hashes, is_result_of, record_path
 from compaction.rows import GATES, decide_items, lost_at, read_gates, summarize
 from strategies import available
 
@@ -87,8 +87,7 @@ def main(argv=None):
     given = {"candidate": args.compactor or Path(args.contexts)}
     if args.against:  # a file of contexts or a result as a path, anything else as a compactor's name
         given["incumbent"] = Path(args.against) if args.against.endswith((".jsonl", ".json")) else args.against
-    recorded = {side: check_report(read_json(what), what)["candidate"]
-                for side, what in given.items()
+    recorded = {side: check_report(read_json(what), what)["candidate"] for side, what in given.items()
                 if isinstance(what, Path) and what.suffix == ".json"}
     names = [recorded[side]["compactor"]["name"] if side in recorded else getattr(what, "name", what)
              for side, what in given.items()]
@@ -109,7 +108,7 @@ def main(argv=None):
     print(table.render(report), file=sys.stderr)
     tell_ci("compaction.check", ci_checks(report, args.require), args.junit)
     if args.record is not None:
-        record(path, report, names)
+        write_json(path, report, partial(is_result_of, names))
     sys.stdout.write(dump(report))
     return status(report, args.require)
 

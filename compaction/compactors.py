@@ -48,8 +48,9 @@ def notes(history, budget, count):
 def ledger(history, budget, count):
     """Binding statements of the turns that are left out, pinned word for word in front, then recent turns."""
     case = as_case(history, budget)
-    pinned, front = split_pins(case["instructions"])
-    limit = available(case)
+    head, opening, rest = case["instructions"].partition(LEDGER_HEADER + "\n<pinned>\n")
+    lines, _, tail = rest.partition("\n</pinned>")
+    pinned, front, limit = lines.split("\n") if opening else [], (head + tail).strip(), available(case)
     for _ in range(len(case["history"]) + 1):  # pinning takes room and may push out a turn, whose items then need pins
         turns = take(case, count, reversed(range(len(case["history"]))), limit, stop=True)
         left_out = [turn for number, turn in enumerate(case["history"]) if number not in turns]
@@ -151,13 +152,6 @@ def with_pins(front, lines):
     """The instructions in front and behind them the delimited block of pinned lines, each only where there is some."""
     pins = "\n".join([LEDGER_HEADER, "<pinned>", *lines, "</pinned>"]) if lines else ""
     return "\n\n".join(filter(None, [front, pins]))
-
-
-def split_pins(instructions):
-    """(lines of the block of pins in front, the text without that block)."""
-    head, opening, rest = instructions.partition(LEDGER_HEADER + "\n<pinned>\n")
-    lines, _, tail = rest.partition("\n</pinned>")
-    return (lines.split("\n") if opening else []), (head + tail).strip()
 
 
 def new_lines(turns, pinned):

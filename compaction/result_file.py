@@ -5,7 +5,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from base.command import InputError, NotComparable, check_replaceable, read_json, write_json
+from base.command import InputError, NotComparable, check_replaceable, read_json
 from base.own_code import source_hash
 from base.result_files import canonical
 from base.shapes import COMPACTION, misfit
@@ -110,11 +110,6 @@ def is_result_of(names, path):
         held = [report[side]["compactor"]["name"] for side in SIDES if side in report]
         return "candidate" in report and names == held
     return False
-
-
-def record(path, report, names):
-    """Keep a report; an earlier one of the same compactors stays beside it as NAME.previous.json."""
-    write_json(path, report, partial(is_result_of, names))
 
 
 def code_hashes():

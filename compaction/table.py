@@ -85,45 +85,32 @@ def row_lines(sides, compared):
     cells = [["row", "value", "share", "95%", "gate", "state"] + ["incumbent", "change"] * bool(compared)]
     for row, *before in zip(*(side["rows"] for side in sides)):
         name = "tokens: median, p95" if row["row"] == "prompt_tokens" else row["name"].removesuffix(" retained")
-        cells.append([name, value(row), share(row), interval(row), gate(row), row["state"]])
-        cells[-1] += [cell for old in before for cell in (value(old), changes.get(row["row"], "no gate"))]
+        cells.append([name, *map(row_cells(row).get, ("value", "share", "95%", "gate")), row["state"]])
+        cells[-1] += [cell for old in before for cell in (row_cells(old)["value"], changes.get(row["row"], "no gate"))]
     header, *lines = columns(cells)
     told = [header]
     for row, line in zip(sides[0]["rows"], lines):
-        told += [line] + [f"    {judged_note(row)}"] * bool(row["judged"])
+        told += [line] + [f"    {row_cells(row)['judged']}"] * bool(row["judged"])
     unknown = any(row["unknown"] for side in sides for row in side["rows"])
     return told + ["    +n?: so many more are not known"] * unknown
 
 
-def value(row):
-    """39 of 171 +2?: two decisions are not known."""
-    unknown = f" +{row['unknown']}?" if row["unknown"] else ""
-    if row["row"] == "prompt_tokens":
-        return "not known" if row["value"] is None else f"{row['median']:,}, {row['value']:,}{unknown}"
-    return f"{row['value']} {'in' if row['row'] == 'contradictions' else 'of'} {row['of']}{unknown}"
+def row_cells(row):
+    """What a row says, "" where it says nothing of that: {"value", "share", "95%", "gate", "judged"}.
 
-
-def share(row):
-    """22.8%, or 22.8-23.9% where unknown decisions make it a range; nothing where a row is no share."""
-    if row["row"] not in CLASSES or row["best"] is None:
-        return ""
-    worst = f"{100 * row['worst']:.1f}-" if row["worst"] != row["best"] else ""
-    return f"{worst}{100 * row['best']:.1f}%"
-
-
-def interval(row):
-    return "{:.1f}-{:.1f}%".format(*(100 * end for end in row["wilson"])) if row.get("wilson") else ""
-
-
-def gate(row):
-    if row["gate"] is None:
-        return "none"
-    return f">= {100 * row['gate']:g}%" if row["row"] in CLASSES else f"<= {row['gate']:,}"
-
-
-def judged_note(row):
-    """What stands beside a judged row: how many decisions were judged, and how good the judge is."""
-    return f"[{row['judged']} judged; {row['judge']}]" if row.get("judged") else ""
+    A constraint's, two of its decisions unknown -> "39 of 171 +2?", "22.8-24.0%", "17.2-30.9%", ">= 95%", ""
+    """
+    name, unknown, gate = row["row"], f" +{row['unknown']}?" if row["unknown"] else "", "none"
+    value, share = f"{row['value']} {'in' if name == 'contradictions' else 'of'} {row['of']}{unknown}", ""
+    if name == "prompt_tokens":
+        value = "not known" if row["value"] is None else f"{row['median']:,}, {row['value']:,}{unknown}"
+    if name in CLASSES and row["best"] is not None:  # a range where unknown decisions turn it
+        share = "-".join(f"{100 * end:.1f}" for end in dict.fromkeys([row["worst"], row["best"]])) + "%"
+    if row["gate"] is not None:
+        gate = f">= {100 * row['gate']:g}%" if name in CLASSES else f"<= {row['gate']:,}"
+    return {"value": value, "share": share, "gate": gate,
+            "95%": "{:.1f}-{:.1f}%".format(*(100 * end for end in row["wilson"])) if row.get("wilson") else "",
+            "judged": f"[{row['judged']} judged; {row['judge']}]" if row.get("judged") else ""}
 
 
 def difficulty_lines(sides):

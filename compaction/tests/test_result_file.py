@@ -3,13 +3,14 @@
 import copy
 import json
 import unittest
+from functools import partial
 
-from base.command import InputError, read_json
+from base.command import InputError, read_json, write_json
 from base.stats import resolution
 from base.tests.made import Files, named_cases
 from compaction import result_file
 from compaction.fixtures.items import JUDGED
-from compaction.result_file import check_report, item_problems, record, record_path, side_problems
+from compaction.result_file import check_report, is_result_of, item_problems, record_path, side_problems
 from compaction.tests.made import made_item, made_report, made_result
 
 COPIED = made_result(extractive=True)
@@ -80,12 +81,12 @@ class Checking(unittest.TestCase):
 
 
 class Recording(Files):
-    NAMES = ["double", "double"]
+    OWN = partial(is_result_of, ["double", "double"])
 
     def test_an_earlier_result_of_the_same_compactors_is_lost(self):
         path = self.folder / "result.json"
         for number in range(3):
-            record(path, PAIR | {"n": number}, self.NAMES)
+            write_json(path, PAIR | {"n": number}, self.OWN)
         names = sorted(path.name for path in self.folder.iterdir())
         self.assertEqual(names, ["result.json", "result.previous.2.json", "result.previous.json"])
         self.assertEqual(read_json(path)["n"], 2)
@@ -95,7 +96,7 @@ class Recording(Files):
         for content in ({}, "notes", made_report(COPIED), made_report(other, COPIED)):
             path = self.write("result.json", content)
             before = path.read_bytes()
-            self.assertRaisesRegex(InputError, "no output of this command", record, path, PAIR, self.NAMES)
+            self.assertRaisesRegex(InputError, "no output of this command", write_json, path, PAIR, self.OWN)
             self.assertEqual(path.read_bytes(), before)
 
     def test_a_recorded_name_leads_out_of_the_folder(self):

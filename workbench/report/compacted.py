@@ -27,9 +27,10 @@ def compaction_section(name, report, args):
     names = {side: f"{side}: {result['compactor']['name']}" for side, result in sides.items()}
     compared = report.get("comparison")
     changes = {row["row"]: row["change"] for row in compared["rows"]} if compared else {}
-    rows = [[row["name"], told.gate(row), row["state"], *([changes.get(row["row"], "no gate")] if compared else []),
-             *(" ".join(filter(None, (told.value(side), told.share(side), told.judged_note(side)))) for side in both),
-             told.interval(row)]
+    rows = [[row["name"], told.row_cells(row)["gate"], row["state"],
+             *([changes.get(row["row"], "no gate")] if compared else []),
+             *(" ".join(filter(None, map(told.row_cells(side).get, ("value", "share", "judged")))) for side in both),
+             told.row_cells(row)["95%"]]
             for row, *both in zip(report["candidate"]["rows"], *(result["rows"] for result in sides.values()))]
     head = ["row", "gate", "state", *(["change"] if compared else []), *names.values(), "95%"]
     parts, trails = [table_part("Rows and their gates", head, rows, text=range(9))], {}
