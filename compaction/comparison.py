@@ -15,7 +15,7 @@ from base.command import NotComparable
 from base.stats import mcnemar
 from compaction.fixtures.form import CLASSES
 from compaction.fixtures.items import RETAINED, UNKNOWN
-from compaction.rows import decisions, missing, open_questions, verdicts
+from compaction.rows import decisions, missing, verdicts
 
 HARM = {"contradicted": 0, "absent": 1, "opaque": 2, "unjudged": 2, "supported": 3, "verbatim": 3}
 
@@ -67,7 +67,8 @@ def compare_rows(candidate, incumbent):
     rows = []
     for new, old in zip(candidate["rows"], incumbent["rows"]):
         if new["gate"] is not None:
-            asked = [Counter(open_questions(side["items"], new["row"])) for side in (candidate, incumbent)]
+            asked = [Counter(key for verdict, key in decisions(side["items"], new["row"]) if verdict == "unjudged")
+                     for side in (candidate, incumbent)]
             change = row_change(new, old, (asked[0] & asked[1]).total())
             rows.append({"row": new["row"], "name": new["name"], "change": change})
     return rows

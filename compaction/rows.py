@@ -101,11 +101,6 @@ def verdicts(items):
     return [verdict for verdict, _ in decisions(items)]
 
 
-def open_questions(items, name="contradictions"):
-    """The keys of the questions that wait for a judge, one for each unjudged decision of a row."""
-    return [key for verdict, key in decisions(items, name) if verdict == "unjudged"]
-
-
 def verdict_row(name, counts, gate=None, judged=0):
     """The row of a class, or of contradictions, from a Counter of verdicts.
 
@@ -169,4 +164,5 @@ def lost_at(item):
 
 def missing(items):
     """Verdicts that are not there: distinct questions for a judge, and decisions in contexts that cannot be read."""
-    return {"unjudged": len(set(open_questions(items))), "opaque": verdicts(items).count("opaque")}
+    return {"unjudged": len({key for verdict, key in decisions(items) if verdict == "unjudged"}),
+            "opaque": verdicts(items).count("opaque")}
