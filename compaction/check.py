@@ -91,8 +91,7 @@ def main(argv=None):
                 if isinstance(what, Path) and what.suffix == ".json"}
     names = [recorded[side]["compactor"]["name"] if side in recorded else getattr(what, "name", what)
              for side, what in given.items()]
-    if args.record is not None:
-        path = record_path(args.record, names)
+    path = None if args.record is None else record_path(args.record, names)
     rate, runs, drop = args.task_success, args.task_runs, args.task_drop
     if None in (rate, runs) and (rate, runs, drop) != (None, None, None):
         raise InputError("--task-success and --task-runs go together, --task-drop with both; give them or none")
@@ -107,7 +106,7 @@ def main(argv=None):
         report["comparison"] = compare(report["candidate"], report["incumbent"])
     print(table.render(report), file=sys.stderr)
     tell_ci("compaction.check", ci_checks(report, args.require), args.junit)
-    if args.record is not None:
+    if path:
         write_json(path, report, partial(is_result_of, names))
     sys.stdout.write(dump(report))
     return status(report, args.require)
