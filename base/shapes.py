@@ -123,8 +123,7 @@ PAIRED = {**of_type(int, "total found_recorded found_fresh gained lost"), "mcnem
           **of_type(INTERVAL, "interval_recorded interval_fresh")}
 STALE_CASES = {"alone": [str], "replaced": [str]}
 COMPARISON = {
-    "decision": str, "blocking": [CHANGE], "allowed": [CHANGE], "allowed_unused?": [CHANGE],
-    "recorded": Each(object), "fresh": Each(object),
+    "decision": str, **of_type([CHANGE], "blocking allowed allowed_unused?"), **of_type(Each(object), "recorded fresh"),
     "smallest_difference": {"discordant_pairs": int, "mcnemar_p": NUMBER, "cases": int, "within_reach": bool},
     "results": [{"strategy": str, "budget?": str, "not_graded?": [str],
                  **dict.fromkeys(("lost", "stale", "gained", "stale gone"), [{"case": str, "fact": str}]),

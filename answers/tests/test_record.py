@@ -198,4 +198,5 @@ class WithTheTokenizer(Recording):
             self.assertEqual(([strategy, case], [entry["seed"] for entry in entries]), (place, [7]))
             self.assertEqual({sent["input_tokens"]}, {entry["prompt_tokens"] for entry in known}, place)
         by_id = {case["id"]: case for case in CASES}
-        self.assertEqual(attribution.check_same_requests(recording, REPORT, by_id, in_request), attribution.SAME_REQUESTS)
+        same_by = attribution.check_same_requests(recording, REPORT, by_id, in_request)
+        self.assertEqual(same_by, attribution.SAME_REQUESTS)
