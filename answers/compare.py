@@ -84,15 +84,13 @@ def comparison_lines(result):
     rows = {name: {**row, "p": "-" if row["p"] is None else f"{row['p']:.3f}"}
             for name, row in {**result["strategies"], "all": result["all"]}.items()}
     cases, smallest = len(result["all"]["difference_by_case"]), result["all"]["smallest_p_possible"]
-    between, same = result["agreement_between"], result["same_requests"]
-    lines = figures(("pairs", "passed_a", "passed_b", "only_a", "only_b", "incomplete_pairs", "p"), rows)
-    lines += [f"sign-flip test over {cases} cases: no p can be under {smallest:.2g}"]
-    lines += [f"seeds of {side} agree in {agreed['agree']} of {agreed['seed_pairs']} pairs of one request"
-              for side, agreed in result["agreement_among_seeds"].items()]
-    lines += [f"a and b agree in {between['agree']} of {between['pairs']} pairs"]
-    if same is None:
-        lines += ["a recording without request hashes: whether both answered the same requests is not known"]
-    elif not same:
-        lines += ["the requests differ: this compares strategies or cases as well as answers"]
-    return lines + [f"  discordant: {pair['strategy']}/{pair['case']} seed {pair['seed']}: a {pair['a']}, b {pair['b']}"
-                    for pair in result["discordant"]]
+    same = {None: ["a recording without request hashes: whether both answered the same requests is not known"],
+            False: ["the requests differ: this compares strategies or cases as well as answers"], True: []}
+    return [*figures(("pairs", "passed_a", "passed_b", "only_a", "only_b", "incomplete_pairs", "p"), rows),
+            f"sign-flip test over {cases} cases: no p can be under {smallest:.2g}",
+            *(f"seeds of {side} agree in {agreed['agree']} of {agreed['seed_pairs']} pairs of one request"
+              for side, agreed in result["agreement_among_seeds"].items()),
+            "a and b agree in {agree} of {pairs} pairs".format(**result["agreement_between"]),
+            *same[result["same_requests"]],
+            *(f"  discordant: {pair['strategy']}/{pair['case']} seed {pair['seed']}: a {pair['a']}, b {pair['b']}"
+              for pair in result["discordant"])]
