@@ -199,7 +199,7 @@ def progress(items, **options):
 
 
 class Output(io.TextIOWrapper):
-    """Standard output: that it cannot be written is a complaint; a reader that closes the pipe early is no error."""
+    """Standard output: that it cannot be written is a complaint; a reader that closes the pipe early changes nothing."""
 
     def write(self, text):
         try:
@@ -216,7 +216,7 @@ class Output(io.TextIOWrapper):
     def failed(self, error):
         os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())  # else the flush at exit fails again
         if isinstance(error, BrokenPipeError):
-            sys.exit(0)
+            return 0  # and main goes on to its status: a blocked change is blocked whoever stops reading
         raise InputError(f"standard output cannot be written: {error.strerror}; free it or write elsewhere") from None
 
 
