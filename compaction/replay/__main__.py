@@ -53,19 +53,17 @@ def recorded_tools(history):
 
 def recorded_tool(name, calls, results):
     """One tool: the arguments that every recorded call of it had, and their types in the last one."""
-    always = set.intersection(*map(set, calls))
 
     def run(**arguments):
         if (key := (name, canonical(arguments))) not in results:
             raise LookupError("nothing was recorded for this call; go on without it")
         return results[key]
 
-    types = {key: type(value) for key, value in calls[-1].items() if key in always and type(value) in TYPES}
-    return {"args": types, "run": run}
+    last = {key: type(value) for key, value in calls[-1].items() if type(value) in TYPES}
+    return {"args": {key: kind for key, kind in last.items() if all(key in call for call in calls)}, "run": run}
 
 
 def declarations(tools):
-    """The registry as OpenAI tool declarations."""
     return [{"type": "function", "function": {
         "name": name, "description": f"The {name} tool of the recorded session.", "parameters": {
             "type": "object", "properties": {key: {"type": TYPES[kind]} for key, kind in tool["args"].items()},
@@ -180,7 +178,6 @@ def summarize(rows):
 
 
 def result_text(report):
-    """The result for a person."""
     summary, references = report["summary"], report["summary"]["references"]
     failed = f"{summary['failed']} conversations did not fit the window after compaction: unknown, not run"
     return "\n".join([

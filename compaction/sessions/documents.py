@@ -15,7 +15,6 @@ SNAPSHOT = re.compile(r"\s*<(?:state_snapshot|compressed_chat_history)>")  # how
 
 
 def is_chat(value):
-    """Whether a value is a list of messages with roles."""
     return isinstance(value, list) and any(isinstance(message, dict) and "role" in message for message in value)
 
 

@@ -12,6 +12,7 @@ from compaction.fixtures.form import SHIPPED, load_fixtures
 from compaction.fixtures.items import stands
 from compaction.replay.__main__ import go_on, main, model_agent, pair, recorded_tool, recorded_tools, replay, summarize
 from compaction.tests.doubles import count_words, forgetful_agent, small_fixture
+from strategies import turn_messages
 
 SHORTEST = sorted(SHIPPED.glob("*.json"), key=lambda path: path.stat().st_size)
 AGENT = forgetful_agent([small_fixture()])
@@ -27,12 +28,12 @@ def final(text, extractive=False):
     return agent
 
 
-def row(*kept, room=10_000, agent=AGENT, **changes):
+def row(*kept, room=10_000, agent=AGENT, steps=1, **changes):
     """The replay of a context that one compaction left at turn 9."""
     user = small_fixture()["history"][8]["user"]
     context = {"conversation_id": "small", "compaction": 1, "turn": 9,
                "messages": [{"role": "user", "content": text} for text in (*kept, user)], **changes}
-    return replay(small_fixture(), context, agent, None, count_words, room)
+    return replay(small_fixture(), context, agent, None, count_words, room, steps)
 
 
 def lost(row):
@@ -84,6 +85,21 @@ class Pairs(unittest.TestCase):
         self.assertEqual(set(made["pairs"].values()), {"unknown"})
         summary = summarize([made])
         self.assertEqual((summary["failed"], summary["conversations"]["unknown"], summary["calls_differ"]), (1, 1, 0))
+
+    def test_a_turn_of_the_reference_or_a_turn_that_follows_is_left_out(self):
+        asked, history = [], small_fixture()["history"]
+
+        def agent(task, transcript):
+            asked.append([message["content"] for message in task["messages"]])
+            return {"kind": "final", "text": "ok"}
+
+        row("short", agent=agent, steps=2)
+        before = [message["content"] for turn in history[:8] for message in turn_messages(turn)]
+        now, following = history[8]["user"], history[9]["user"]
+        for said, reference, compacted in zip(([now], [now, "ok", following]), asked, asked[len(ALL) + 2:]):
+            self.assertEqual((reference, compacted), ([*before, *said], ["short", *said]))
+        accepted = row("short", agent=agent, steps=2, room=30)["reference_run"]["answers"]
+        self.assertEqual(accepted, [turn["assistant"] for turn in history[8:10]])
 
     def test_kinds_of_pairs(self):
         for kind, reference, compacted in (
