@@ -89,7 +89,6 @@ def peak_mb():
 
 
 def raw_tokenizer():
-    """The tokenizer as the library loads it."""
     from tokenizers import Tokenizer
 
     return Tokenizer.from_file(str(folder() / "tokenizer.json"))

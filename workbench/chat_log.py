@@ -145,12 +145,9 @@ def read_conversation(name, messages, every, losses):
 
 
 def asks(message):
-    """Whether a user's message is more than thanks; one whose text cannot be read is, so that its loss is told.
-
-    asks({"content": "Ok, thank you!"}) -> False
-    """
+    """Whether a user's message is more than thanks: asks({"content": "Ok, thank you!"}) -> False."""
     try:
         said = set(re.findall(r"\w+", text_of(message).lower()))
-    except MessageError:
+    except MessageError:  # so that its loss is told
         return True
     return bool(said) and not (said & THANKS and said <= THANKS | BESIDE)

@@ -80,10 +80,7 @@ def against(rows, baseline, history_of):
 
 
 def bootstrap(sums, draws=10_000):
-    """The 95% percentile interval of the summed difference over the summed labels, histories drawn anew.
-
-    bootstrap([[1, 10], [1, 10]]) -> [0.1, 0.1]
-    """
+    """The 95% percentile interval of sum(more) / sum(labels), histories drawn: bootstrap([[1, 10]]) -> [0.1, 0.1]."""
     draw, shares = random.Random(20240227), []
     for _ in range(draws):
         more, labels = map(sum, zip(*draw.choices(sums, k=len(sums))))

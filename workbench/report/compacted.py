@@ -12,7 +12,7 @@ from compaction.fixtures.items import RETAINED
 from compaction.replay.__main__ import summarize
 from compaction.result_file import check_report
 from compaction.signals.__main__ import says, with_shares
-from workbench.report.view import blank_cell, fields, listed, of, section, table_part
+from workbench.report.view import BLANK, fields, listed, of, section, table_part
 
 MARKS = {"verbatim": "●", "supported": "●", "absent": "○", "contradicted": "!", "unjudged": "?", "opaque": "?"}
 LOST = ("absent", "contradicted")
@@ -39,7 +39,10 @@ def compaction_section(name, report, args):
             trails.setdefault((item["conversation_id"], item["item"]), {})[side] = item
     changed = {(item["conversation_id"], item["item"]): item for item in (compared["changed"] if compared else ())}
     parts += listed("Items that changed, most harmful first", [
-        changed_item(item, trails[key]["candidate"]["literal"]) for key, item in changed.items()])
+        (f"{item['item']} ({item['class']}) at compaction {item['compaction']}: {item['incumbent']} to "
+         f"{item['candidate']}", [("item", trails[key]["candidate"]["literal"]), *(
+             (side, one_line(item[f"{side}_line"] or "(nothing like it)", 400)) for side in reversed(SIDES))])
+        for key, item in changed.items()])
     difficulties = [[both[0]["tag"], *(f"{told.kept(side)} kept, {side['contradicted']} contradicted" for side in both)]
                     for both in zip(*(result["difficulties"] for result in sides.values())) if both[0]["decisions"]]
     if difficulties:
@@ -66,18 +69,12 @@ def compaction_section(name, report, args):
     return section("compaction", name, parts, made, told.decision(report), notes)
 
 
-def changed_item(change, literal):
-    """An item that changed: what it says and the line of each side's context."""
-    return (f"{change['item']} ({change['class']}) at compaction {change['compaction']}: {change['incumbent']} to "
-            f"{change['candidate']}", [("item", literal), *(
-                (side, one_line(change[f"{side}_line"] or "(nothing like it)", 400)) for side in reversed(SIDES))])
-
-
 def item_cell(item):
     """An item as one side has it, or None, as a cell; `lines` has the deciding line of each compaction."""
     if not item or not item["verdicts"]:
-        return blank_cell(state="failed", mark="×", text="not checked", figures=item["literal"] if item else "",
-                          problem="stated after the last compaction, or no context of its conversation")
+        problem = "stated after the last compaction, or no context of its conversation"
+        return {**BLANK, "state": "failed", "mark": "×", "text": "not checked", "problem": problem,
+                "figures": item["literal"] if item else ""}
     verdicts = list(item["verdicts"].values())
     kept, gone = (sum(verdict in kinds for verdict in verdicts) for kinds in (RETAINED, LOST))
     turned = "contradicted" in verdicts
@@ -86,8 +83,8 @@ def item_cell(item):
     lines = [f"compaction {number}: {MARKS[verdict]} {verdict}" + (f": {line}" if line is not None else "")
              for number, verdict in item["verdicts"].items() for line in [item["lines"].get(number)]]
     mark = "!" if turned else {"complete": "●", "part": "◐", "none": "○"}[state]
-    return blank_cell(state=state, mark=mark, text=" ".join([f"{kept}/{len(verdicts)}", *words]), lines=lines,
-                      figures=item["literal"])
+    return {**BLANK, "state": state, "mark": mark, "text": " ".join([f"{kept}/{len(verdicts)}", *words]),
+            "lines": lines, "figures": item["literal"]}
 
 
 def made_of(result, prefix=""):

@@ -25,6 +25,7 @@ STALE = "Stale alone: the request holds a replaced statement and lacks a require
 PAIRED = ("strategy", "counted", "recorded", "fresh", "of", "gained", "lost", "exact McNemar p", "95% recorded",
           "95% fresh")
 RULES = ("rule", "requests", "failed", "turns sent", "mean tokens", "cached")
+BLANK = {"problem": None, "request": None, "missing": [], "stale": [], "figures": "", "lines": []}  # a cell's fields
 SURVEY = ("log", "log_sha256", "tokenizer_manifest_sha256", "counter", "least", "block")
 
 
@@ -70,9 +71,8 @@ def hashed_fields(report):
 
 
 def evaluation_section(name, report, args, requests={}):
-    """The section of an evaluation or a sweep.
+    """The section of an evaluation or a sweep; its figures are always of all cases.
 
-    The cases on which strategies differ or miss something come first; the figures are always of all.
     requests  (budget, strategy, case id) -> the request's view, where it could be made again
     """
     sweep, parts = levels(report), []
@@ -145,28 +145,21 @@ def chosen_cases(cases, args):
     return {name: by_case[name] for name in (names if few else sorted(names, key=interest)[: args.show])}
 
 
-def blank_cell(**more):
-    return {"problem": None, "request": None, "missing": [], "stale": [], "figures": "", "lines": [], **more}
-
-
 def cell(row, request):
     if not graded(row):
-        return blank_cell(state="failed", mark=MARKS["failed"], text="no grade", problem=row["error"])
+        return {**BLANK, "state": "failed", "mark": MARKS["failed"], "text": "no grade", "problem": row["error"]}
     right, total, stale, turns = map(row.get, ("required_found", "required_total", "stale_included", "turns"))
     state = "complete" if right == total else "part" if right else "none"
     text = f"{right}/{total}" + (f" +{len(stale)} stale{' alone' if stale_alone(row) else ''}" if stale else "")
     numbers = ", ".join(str(turn + 1) for turn in turns[:12]) + ", …" * (len(turns) > 12)
-    return blank_cell(state=state, mark=MARKS[state], text=text + ("" if row["within_budget"] else " over budget"),
-                      request=request, missing=[*map(fact_name, row["missing"])], stale=[*map(fact_name, stale)],
-                      figures=f"{row['input_tokens']:,} tokens; turns: {len(turns)}{f' ({numbers})' if turns else ''}; "
-                      f"notes: {row['notes']}")
+    figures = f"{row['input_tokens']:,} tokens; turns: {len(turns)}{f' ({numbers})' if turns else ''}"
+    return {**BLANK, "state": state, "mark": MARKS[state], "text": text + " over budget" * (not row["within_budget"]),
+            "request": request, "missing": [*map(fact_name, row["missing"])], "stale": [*map(fact_name, stale)],
+            "figures": f"{figures}; notes: {row['notes']}"}
 
 
 def comparison_section(name, result, args):
-    """The section of what workbench.compare tells: the decision, what changed, the paired figures.
-
-    InputError where the decision does not follow from the changes: the result was edited or merged.
-    """
+    """The section of a comparison; InputError where its decision does not follow from the changes that it lists."""
     results, parts = result["results"], []
     decision, blocking, _ = decide(results, result["allowed"])
     counted = all(row["paired"]["facts"][kind] == len(row[kind]) for row in results for kind in ("lost", "gained"))
