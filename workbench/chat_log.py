@@ -61,10 +61,7 @@ def import_chat(values, losses, every=False):
 
 
 def conversations(values, losses):
-    """{name: messages} of each conversation, in the order in which they begin; what is none goes to `losses`.
-
-    A conversation that stands there again with more messages behind the same ones has grown: its longest state counts.
-    """
+    """{name: messages} of each conversation in its longest state, as they begin; what is none goes to `losses`."""
     known = {}
     for number, (place, value) in enumerate(values, 1):
         value = {"messages": value} if isinstance(value, list) else value if isinstance(value, dict) else {}

@@ -49,10 +49,7 @@ NO_STOP = "\ud800"  # stands for the dot of an ordinal: half of a surrogate pair
 
 
 def sentences(history):
-    """[{"text", "turns", "role"}]: each sentence of a history once, by its last place, as it stands in its messages.
-
-    turns  ids of the turns that hold it; role: who said it last
-    """
+    """[{"text", "turns": ids that hold it, "role": of the last}]: each sentence of a history once, by its last place."""
     known = {}
     for turn in history:
         for message in turn_messages(turn):
@@ -159,10 +156,7 @@ def mark_lines(marks):
 
 
 def read_set(path, manifest):
-    """(unlabelled case set of the larger form, its turns with ids, that evaluate.py will take; what was not checked).
-
-    InputError where it will not. Not checked, without a prepared tokenizer, is what needs one: a line, or None.
-    """
+    """(unlabelled set of the larger form, what was not checked of it or None); InputError for what evaluate.py refuses."""
     value, cases = read_json(path), []
     if problem := misfit(value, UNLABELLED, "the set"):
         raise InputError(f"{path}: not as workbench.import_cases writes it: {problem}; import it again")

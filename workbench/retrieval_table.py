@@ -91,10 +91,7 @@ def bootstrap(sums, draws=10_000):
 
 @per_history
 def messages_apart(history):
-    """(the history with each message as a turn of its own, {turn id: [(number there, text), ...]}).
-
-    A turn t1 of "Hi" and "Ho" becomes two turns, and {"t1": [(0, "Hi"), (1, "Ho")]}
-    """
+    """(the history, each message a turn; {turn id: [(number there, text)]}, as {"t1": [(0, "Hi"), (1, "Ho")]})."""
     apart, by_turn = [], {}
     for number, unit in enumerate(units(history)):
         text = "\n".join(message.get("content") or "" for message in with_date(unit))

@@ -124,10 +124,7 @@ def tally(rows):
 
 
 def chosen_cases(cases, args):
-    """{case id: {strategy: row}} of the cases in a matrix: those named, else all, else at most `show`.
-
-    Cases that tell strategies apart come first then, and after them those with something missing or stale.
-    """
+    """{case id: {strategy: row}} of the cases in a matrix: those named, else all, else the `show` most telling."""
     by_case = {}
     for strategy, rows in cases.items():
         for row in rows:
@@ -135,7 +132,7 @@ def chosen_cases(cases, args):
     if unknown := [name for name in args.only if name not in by_case]:
         raise InputError(f"--only {unknown[0]}: no such case in the report; take a name from it")
 
-    def interest(name):
+    def interest(name):  # first cases that tell strategies apart, then those with something missing or stale
         rows = by_case[name].values()
         outcomes = {(row.get("required_found"), bool(row.get("stale_included"))) for row in rows}
         return len(outcomes) == 1, not any(row.get("missing", True) or row["stale_included"] for row in rows)
