@@ -83,7 +83,6 @@ def rounded(row):
 
 
 def peak_mb():
-    """The most memory that this process has had."""
     unit = 1 << 20 if sys.platform == "darwin" else 1 << 10  # bytes there, KiB elsewhere
     return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit)
 

@@ -49,7 +49,7 @@ NO_STOP = "\ud800"  # stands for the dot of an ordinal: half of a surrogate pair
 
 
 def sentences(history):
-    """[{"text", "turns": ids that hold it, "role": of the last}]: each sentence of a history once, by its last place."""
+    """[{"text", "turns": ids that hold it, "role": of the last}]: each sentence of a history once at its last place."""
     known = {}
     for turn in history:
         for message in turn_messages(turn):
@@ -156,7 +156,7 @@ def mark_lines(marks):
 
 
 def read_set(path, manifest):
-    """(unlabelled set of the larger form, what was not checked of it or None); InputError for what evaluate.py refuses."""
+    """(unlabelled set of the larger form, what was not checked or None); InputError for what evaluate.py refuses."""
     value, cases = read_json(path), []
     if problem := misfit(value, UNLABELLED, "the set"):
         raise InputError(f"{path}: not as workbench.import_cases writes it: {problem}; import it again")

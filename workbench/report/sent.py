@@ -30,10 +30,7 @@ ELSE = "the request could not be made again: another rule, counter or file than 
 
 
 def read_requests(path, report, args):
-    """({(budget, strategy, case id): {"messages", "disagreement"} or {"problem"}}, notes) for the cells on the page.
-
-    args  cases (a file or None), tokenizer (a manifest), show and only, as the command takes them
-    """
+    """({(budget, strategy, case id): {"messages", "disagreement"} or {"problem"}}, notes) for the cells on the page."""
     cases_path = find_cases(path, report, args.cases)
     if cases_path is None:
         return {}, [f"The case set {report['case_set']} that was hashed is not at hand, so cells show figures alone; "

@@ -3,6 +3,7 @@
 import unittest
 from unittest import mock
 
+from base.command import file_hash
 from base.lines import LineFile
 from base.result_files import fact_name
 from base.tests.made import Files, named_cases, needs_tokenizer, run
@@ -45,7 +46,8 @@ class Terminal(Files):
 
     def test_every_case_in_the_file(self):
         for number, case in enumerate(named_cases(__file__, "label-cases.json")):
-            value = unlabelled("one", "two", history=HISTORY + case.get("more", []), **case.get("changes", {}))
+            names, history = case.get("names", ["one", "two"]), HISTORY + case.get("more", [])
+            value = unlabelled(*names, history=history, **case.get("changes", {}))
             self.begin(value, out=f"out{number}.json")
             for session in case["sessions"]:
                 with self.subTest(case["name"], answers=session["answers"]):
@@ -91,7 +93,7 @@ class Terminal(Files):
             self.complained("another run has it open")
         entry = '{"case": "one", "key": "k", "labels": {"required": [%s], "stale": []}}'
         for line in ('{"case": "one"}', entry % 3, "[]", '{"a": "', entry.replace("one", "other") % ""):
-            self.write(self.journal.name, '{"set_sha256": "x"}\n' + line + "\n")
+            self.write(self.journal.name, f'{{"set_sha256": "{file_hash(self.cases)}"}}\n{line}\n')
             self.complained()
         self.journal.unlink()
         self.answer("1", "")
