@@ -19,9 +19,8 @@ from base.turns import IN_FRONT, MessageError, text_of, turn_of
 THANKS = frozenset(
     "awesome cheers danke dank dankeschön gracias grazie great merci nice obrigada obrigado ok okay perfect perfekt "
     "prima super thank thanks thx ty спасибо ありがとう ありがとうございます 谢谢 谢谢你 감사합니다".split())
-BESIDE = frozenset(  # words that may stand beside thanks
-    "a again all beaucoup bien for got help helping it lot lots many much muchas schön sehr so u very vielen you "
-    "your".split())
+BESIDE = frozenset("a again all beaucoup bien for got help helping it lot lots many much muchas schön sehr so u very "
+                   "vielen you your".split())  # words that may stand beside thanks
 
 
 def read_log(path):

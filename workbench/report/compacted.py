@@ -10,13 +10,12 @@ from base.shown import one_line
 from compaction import table as told
 from compaction.fixtures.items import RETAINED
 from compaction.replay.__main__ import summarize
-from compaction.result_file import check_report
+from compaction.result_file import SIDES, check_report
 from compaction.signals.__main__ import says, with_shares
 from workbench.report.view import BLANK, fields, listed, of, section, table_part
 
 MARKS = {"verbatim": "●", "supported": "●", "absent": "○", "contradicted": "!", "unjudged": "?", "opaque": "?"}
 LOST = ("absent", "contradicted")
-SIDES = ("candidate", "incumbent")
 KEY = [*zip("●◐○!×", ("kept at every compaction", "at some", "at none", "contradicted", "not checked"))]
 
 

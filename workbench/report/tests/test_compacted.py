@@ -37,12 +37,12 @@ class Recorded(Pages):
 
     def test_decision_rows_and_changed_items_with_their_words_and_lines_are_shown(self):
         literals = {item["item"]: item["literal"] for item in self.result["candidate"]["items"]}
-        first = self.changed[0]
+        gone = next(item for item in self.changed if not item["candidate_line"])
         for options in FORMS:
             words = Tags(self.made(self.result, options=options)).words
             for text in (decision(self.result), "contradictions", *(item["item"] for item in self.changed[:5]),
-                         f"item: {literals[first['item']]}", *(
-                             f"{side}: {(first[side + '_line'] or '(nothing like it)')[:60]}"
+                         f"item: {literals[gone['item']]}", *(
+                             f"{side}: {(gone[side + '_line'] or '(nothing like it)')[:60]}"
                              for side in ("incumbent", "candidate"))):
                 self.assertIn(text, words)
 

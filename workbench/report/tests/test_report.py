@@ -115,7 +115,8 @@ class Page(Pages):
         text = self.made(report(*stale, row("three")), options=["--markdown"])
         self.assertIn("| with stale facts | stale alone |", text)
         self.assertIn("| <code>recent</code> | dev | 5 of 6 | 0.833 | 2 of 3 | 2 | 1 |", text)
-        text = self.made(compare(report(row("one", ["new"]), row("two")), report(*stale)), options=["--markdown"])
+        text = self.made(compare(report(row("one"), row("two")), report(*stale)), options=["--markdown"])
+        self.assertIn("lost, recent, one</code>", text)
         self.assertIn("stale, recent, one, without its replacement</code>", text)
         self.assertIn("stale, recent, two</code>", text)
 
