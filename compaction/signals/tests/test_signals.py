@@ -103,6 +103,13 @@ class Sample(unittest.TestCase):
         self.assertNotEqual([row["conversation_id"] for row in first], [row["conversation_id"] for row in other])
         self.assertEqual(first[1]["strength"], first[19]["strength"])
 
+    def test_a_kind_of_evidence_weighs_more_or_less_than_the_readme_says(self):
+        events = conversation("a")
+        never_compacted = [event for event in events if event["kind"] != "compaction"]
+        for log, strength in ((events, 3 + 4), ([*events[:-1], {**events[-1], "content": "y"}], 1 + 4),
+                              (events[:-1], 1 + 4), (never_compacted, 2)):
+            self.assertEqual(signals(log)[0]["sample"]["conversations"][0]["strength"], strength)
+
     def test_the_sample_is_a_table_for_a_person_with_its_evidence(self):
         report, _ = signals(conversation("a") + conversation("b", again=False, restate=False))
         table = lines_of(report)
