@@ -51,4 +51,5 @@ class Recorded(Files):
             name = rows[0]["name"] + (", median and p95" if "median" in rows[0] else "")
             with self.subTest(name):
                 (line,) = [line for line in readme.split("\n") if line.startswith(f"| {name} |")]
-                self.assertTrue(line.endswith(" | ".join(["", *(table.row_cells(row)["value"] for row in rows), ""]).rstrip()), line)
+                values = [table.row_cells(row)["value"] for row in rows]
+                self.assertTrue(line.endswith(" | ".join(["", *values, ""]).rstrip()), line)
