@@ -156,13 +156,10 @@ def with_pins(front, lines):
 
 def new_lines(turns, pinned):
     """Lines for the binding statements of these turns, oldest first, none whose sentence is pinned already."""
-    seen, lines = {line.partition("] ")[2] for line in pinned}, []
-    for statement in classify(turns):
-        text = escape(statement["text"])
-        if text not in seen:  # a sentence that is of two classes is pinned once, under the first
-            seen.add(text)
-            lines.append(f"- [{statement['class']}] {text}")
-    return lines
+    seen, classes = {line.partition("] ")[2] for line in pinned}, {}
+    for statement in classify(turns):  # a sentence that is of two classes is pinned once, under the first
+        classes.setdefault(escape(statement["text"]), statement["class"])
+    return [f"- [{class_}] {text}" for text, class_ in classes.items() if text not in seen]
 
 
 def fitting(lines, case, front, count):

@@ -49,7 +49,7 @@ def compare(candidate, incumbent):
     if reason := incomparable(candidate, incumbent):
         raise NotComparable(f"not comparable: {reason}")
     new, old = candidate["items"], incumbent["items"]
-    rows, pairs = compare_rows(candidate, incumbent), paired(new, old)
+    rows, pairs = list(compare_rows(candidate, incumbent)), list(paired(new, old))
     for row in rows:
         if row["row"] in CLASSES:
             row |= discordant([pair for pair in pairs if pair["class"] == row["row"]])
@@ -64,14 +64,12 @@ def compare(candidate, incumbent):
 
 def compare_rows(candidate, incumbent):
     """Each gated row of two results with its change."""
-    rows = []
     for new, old in zip(candidate["rows"], incumbent["rows"]):
         if new["gate"] is not None:
             asked = [Counter(key for verdict, key in decisions(side["items"], new["row"]) if verdict == "unjudged")
                      for side in (candidate, incumbent)]
             change = row_change(new, old, (asked[0] & asked[1]).total())
-            rows.append({"row": new["row"], "name": new["name"], "change": change})
-    return rows
+            yield {"row": new["row"], "name": new["name"], "change": change}
 
 
 def row_change(new, old, shared):
@@ -104,15 +102,13 @@ def paired(new, old):
     """The two decisions on the same item at the compaction of the same number: {"conversation_id", "item", "class",
     "tags", "compaction", "candidate" (the new verdict), "incumbent", "candidate_line", "incumbent_line"}."""
     before = {(item["conversation_id"], item["item"]): item for item in old}
-    pairs = []
     for item in new:
         other = before.get((item["conversation_id"], item["item"]), {"verdicts": {}})
-        pairs += [{**{field: item[field] for field in ("conversation_id", "item", "class", "tags")},
-                   "compaction": int(number), "candidate": verdict, "incumbent": other["verdicts"][number],
-                   "candidate_line": item["lines"].get(number), "incumbent_line": other["lines"].get(number)}
-                  for number, verdict in item["verdicts"].items()
-                  if number in other["verdicts"]]
-    return pairs
+        for number, verdict in item["verdicts"].items():
+            if number in other["verdicts"]:
+                yield {**{field: item[field] for field in ("conversation_id", "item", "class", "tags")},
+                       "compaction": int(number), "candidate": verdict, "incumbent": other["verdicts"][number],
+                       "candidate_line": item["lines"].get(number), "incumbent_line": other["lines"].get(number)}
 
 
 def discordant(pairs):

@@ -53,15 +53,13 @@ def decision(report):
 def reasons(new, compared):
     """Lines on what stands behind a decision besides its rows."""
     missing, alone = (compared or new)["missing_verdicts"], compared["unpaired"] if compared else {}
-    lines = failures(new)
+    yield from failures(new)
     if any(missing.values()):
-        lines.append(f"missing verdicts: {missing['unjudged']} to be judged, "
-                     f"{missing['opaque']} in contexts that cannot be read")
+        yield (f"missing verdicts: {missing['unjudged']} to be judged, "
+               f"{missing['opaque']} in contexts that cannot be read")
     if any(alone.values()):
-        lines.append(f"compacted at other turns: {alone['candidate']} decisions of the candidate and "
-                     f"{alone['incumbent']} of the incumbent have no partner; rows count them, the list of changed "
-                     "items cannot")
-    return lines
+        yield (f"compacted at other turns: {alone['candidate']} decisions of the candidate and {alone['incumbent']} of "
+               "the incumbent have no partner; rows count them, the list of changed items cannot")
 
 
 def failures(result):
@@ -158,10 +156,8 @@ def lost_count(items):
 
 def unjudged_lines(items):
     """The items that wait for a judge, with their probes."""
-    lines = []
-    for item in items:
-        numbers = [number for number, verdict in item["verdicts"].items() if verdict == "unjudged"]
-        lines += [f"  {item['item']} at compaction {', '.join(numbers)}: {item['probe']}"] if numbers else []
+    lines = [f"  {item['item']} at compaction {', '.join(numbers)}: {item['probe']}" for item in items
+             if (numbers := [number for number, verdict in item["verdicts"].items() if verdict == "unjudged"])]
     return [f"{len(lines)} items to be judged (--judge human asks you, --judge FILE a model):", *lines] if lines else []
 
 
