@@ -86,11 +86,11 @@ class Tokens:
 
 def common_prefix(parts, before):
     """How many tokens two requests share at their front: [[1, 2], [3]] and [[1, 2], [4]] share 2."""
-    def equal(pairs):
+    def equal_front(pairs):
         return sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1] or pair[0] == pair[1], pairs))
 
-    whole = equal(zip(parts, before))
-    return sum(map(len, parts[:whole])) + equal(zip(chain(*parts[whole:]), chain(*before[whole:])))
+    shared = equal_front(zip(parts, before))
+    return sum(map(len, parts[:shared])) + equal_front(zip(chain(*parts[shared:]), chain(*before[shared:])))
 
 
 def read_conversations(path, count):

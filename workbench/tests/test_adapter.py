@@ -10,6 +10,7 @@ from base.command import InputError
 from base.tests.made import Files, changed_value, named_cases, needs_tokenizer, run
 from base.turns import MessageError, calls_of, text_of
 from strategies import STRATEGIES
+from tokenizer import counter
 from workbench.adapter import BudgetError, choose, choose_messages, main
 from workbench.tests.made import CALL, CHAT, message
 
@@ -173,8 +174,6 @@ class Ordinary(unittest.TestCase):
 class WithTheTokenizer(Files):
     @needs_tokenizer
     def test_the_exact_count_of_what_is_sent_is_over_a_budget(self):
-        from tokenizer import counter
-
         for name in STRATEGIES:
             for budget in range(150, 320, 10):
                 with suppress(BudgetError):

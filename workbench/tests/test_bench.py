@@ -11,6 +11,7 @@ from unittest import mock
 from base.tests.made import ROOT, Files, needs_tokenizer
 from selection.cases import check_set
 from strategies import STRATEGIES
+from tokenizer import counter
 from workbench import bench
 
 
@@ -44,8 +45,6 @@ class Rows(unittest.TestCase):
 
     @needs_tokenizer
     def test_a_part_fails_without_the_other_libraries_or_the_plain_way_counts_or_chooses_otherwise(self):
-        from tokenizer import counter
-
         absent = {"langchain_core": None, "llama_index": None}
         loaded = {"raw_tokenizer": lru_cache(bench.raw_tokenizer), "fresh_counter": counter, "REPEATS": 1}
         with mock.patch.dict("sys.modules", absent), mock.patch.multiple(bench, **loaded):  # a cold start takes seconds

@@ -7,11 +7,13 @@ import unittest
 from collections import Counter
 from pathlib import Path
 
+from base.command import read_json
 from base.tests.made import Files, named_cases, needs_tokenizer, run
 from selection.cases import check_set
 from workbench.import_cases import case_set, import_locomo, import_longmemeval, main, that_fit
 from workbench.tests.made import CHAT, locomo, longmemeval, message, part, question
 
+LOCOMO = Path(os.environ.get("LAB_DATA", "")) / "locomo" / "locomo10.json"
 CASES = named_cases(__file__, "import-cases.json")
 
 
@@ -58,12 +60,10 @@ class Imported(Files):
         self.assertLessEqual(len(cases[0]["required"][0]["text"]), 200)
         check_set(case_set(histories, cases, 100), "file")
 
-    @unittest.skipUnless(os.environ.get("LAB_DATA"), "LAB_DATA names no folder with locomo/locomo10.json")
+    @unittest.skipUnless(LOCOMO.exists(), "LAB_DATA names no folder with locomo/locomo10.json")
     def test_the_published_set_gives_other_than_2820_labels_over_1982_questions(self):
-        path, losses = Path(os.environ["LAB_DATA"]) / "locomo" / "locomo10.json", []
-        if not path.exists():
-            self.skipTest(f"{path} is absent")
-        _, cases = import_locomo(json.loads(path.read_text(encoding="utf-8")), path, losses)
+        losses = []
+        _, cases = import_locomo(read_json(LOCOMO), LOCOMO, losses)
         self.assertEqual((len(cases), sum(len(case["required"]) for case in cases)), (1982, 2820))
         self.assertEqual(Counter(what for what, _, _ in losses),
                          {"question left out": 4, "label repaired": 6, "label left out": 3})
