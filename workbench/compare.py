@@ -89,10 +89,9 @@ def stale_cases(rows):
 def paired(total, before, lost, gained):
     """Figures of `total` pairs, `before` of them found in the recorded report: exact p, Wilson intervals (95%)."""
     after = before - lost + gained
-    low_high = [[round(end, 3) for end in wilson(complete, total)] if total else None for complete in (before, after)]
+    was, now = ([round(end, 3) for end in wilson(part, total)] if total else None for part in (before, after))
     return {"total": total, "found_recorded": before, "found_fresh": after, "gained": gained, "lost": lost,
-            "mcnemar_p": float(f"{mcnemar(lost, gained):.6g}"), "interval_recorded": low_high[0],
-            "interval_fresh": low_high[1]}
+            "mcnemar_p": float(f"{mcnemar(lost, gained):.6g}"), "interval_recorded": was, "interval_fresh": now}
 
 
 def read_allowed(path):
