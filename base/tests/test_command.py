@@ -10,7 +10,7 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from base.command import InputError, NotComparable, read_json, whole_numbers
+from base.command import InputError, NotComparable, dump, read_json, whole_numbers
 from base.tests.made import ROOT, Files, commands, named_cases, run
 
 SCRIPT = """
@@ -58,6 +58,9 @@ class Statuses(unittest.TestCase):
     def test_a_device_is_read_without_end(self):
         for path in filter(os.path.exists, ["/dev/zero"]):
             self.assertRaisesRegex(InputError, f"{path}: cannot be read: is a device", read_json, path)
+
+    def test_half_of_a_surrogate_pair_is_written_or_its_place_not_told(self):
+        self.assertRaisesRegex(InputError, r"pair, .*one b\\ud83d', which no file can hold", dump, {"a": "one b\ud83d"})
 
     def test_a_list_of_numbers_that_is_none_is_not_told_in_words(self):
         self.assertEqual(whole_numbers("4096,64"), [4096, 64])
