@@ -25,10 +25,8 @@ UNMASKED = ("conversation_id", "kind", "time", "call_id", "turn", "reply")
 
 
 def import_files(files, ids, rows):
-    """Yield the events of looked-at files; a summary row a file goes to `rows`.
-
-    Files of one session stand together at the place of its first, the longest of them before.
-    """
+    """Yield the events of looked-at files, those of one session together at the place of its first and the longest of
+    them before; a summary row a file goes to `rows`."""
     before, groups = set(), {}
     for n, seen in enumerate(files):
         groups.setdefault(n if seen["session"] is None else seen["session"], []).append(seen)
