@@ -35,6 +35,8 @@ class Table(unittest.TestCase):
              "  small-4 (reference) lost at compaction 1: 1 absent, 2 contradicted, 3 absent"),
             ((COPIED, COPIED), "incumbent: 4 items lost: 3 at compaction 1, 1 at compaction 2",
              "uncued-correction  0 of 3  1             0 of 3     1"),
+            ((COPIED, made_result(extractive=True, said={1: "x"})),
+             "compacted at other turns: 8 decisions of the candidate and 0 of the incumbent have no partner"),
             ((COPIED | {"rows": sizes},), "tokens: median, p95  not known"),
             ((COPIED | {"rows": open_},), "none  no gate"),
             ((made_result(extractive=True, said=dict.fromkeys((1, 2, 3), "x")), COPIED),
