@@ -37,7 +37,7 @@ SEED = 20260711
 PATIENCE = "5s"  # for a cluster's scheduler to answer
 SELECTION = Only({"messages": [{"role": str, "content?": (str, NONE)}], "turns": [int],
                   "notes": lambda notes: misfit(notes, int) is None and notes >= 0, "input_tokens": int})
-copy_of = per_history(deepcopy)
+own_history = per_history(lambda history, name: [deepcopy(history)])  # a rule's copy, made anew where it changed it
 
 
 def selector_table(names):
@@ -199,9 +199,9 @@ def run_one(name, select, case, count):
     """A selector on one case, the user's own without its facts -> (selection, None) or (None, what is wrong)."""
     if not is_own(name):
         return select(case, count), None
-    history, before = case["history"], copy_of(case["history"])
+    held = own_history(case["history"], name)  # of its own: what others keep about a history is never about its edits
     fields = {field: value for field, value in case.items() if field not in ("history", "required", "stale")}
-    asked = {**deepcopy(fields), "history": history}  # not the facts: a rule could send the answers themselves
+    asked = {**deepcopy(fields), "history": held[0]}  # not the facts: a rule could send the answers themselves
     try:
         with redirect_stdout(sys.stderr):
             selected = select(asked, count)
@@ -210,8 +210,8 @@ def run_one(name, select, case, count):
         raise
     except BaseException as error:  # whatever it raises is its result for this case, sys.exit included
         problem = raised(error)
-    if asked != {**fields, "history": before} or asked["history"] is not history:
-        history[:] = deepcopy(before)  # the next selector gets the case as it was
+    if asked != {**fields, "history": case["history"]} or asked["history"] is not held[0]:
+        held[0] = deepcopy(case["history"])  # its next case is as it was
         problem = "changed the case"
     # the list is copied: a selector may fill the same one anew for the next case
     return (None, problem) if problem else ({**selected, "turns": list(selected["turns"])}, None)

@@ -11,6 +11,7 @@ from evaluate import main, run
 from selection.reporting import complaints
 from selection.run import run_one
 from selection.tests.made import Template, case_of, count
+from strategies import notes
 
 OWN = """
 from __future__ import annotations
@@ -58,6 +59,19 @@ class Alone(unittest.TestCase):
         for field in ("required", "stale"):
             self.assertIn("KeyError", run_one("own.py:f", lambda asked, count: asked[field], case, count)[1])
         self.assertEqual(case, case_of(("x is here", "y"), stale=("y",)))
+
+    def test_an_edit_of_one_rule_is_found_by_the_next(self):
+        """Caches know a history by its list and its ends: what a rule edited in the middle stayed in them."""
+        case = case_of("Read it.", "It is late.", "Now go.", required=("We must use blue.",), room=40)
+
+        def cleans(case, count):
+            case["history"][1]["user"] = "We must use blue."
+            return notes(case, count)
+
+        for name in ("own.py:f", "own.py:g"):
+            self.assertEqual(run_one(name, cleans, case, count)[1], "changed the case")
+            self.assertEqual(run_one("own.py:next", notes, case, count)[0]["notes"], 0)
+            self.assertEqual(run_one("notes", notes, case, count)[0]["notes"], 0)
 
 
 @needs_tokenizer
