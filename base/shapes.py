@@ -107,7 +107,8 @@ def is_row(row):
     """Whether a value is a row of an evaluation whose figures agree with each other, or one without a grade."""
     if misfit(row, UNGRADED) is None:
         return "required_found" not in row
-    return misfit(row, GRADED) is None and 0 <= row["required_found"] == row["required_total"] - len(row["missing"])
+    return (misfit(row, GRADED) is None and "error" not in row
+            and 0 <= row["required_found"] == row["required_total"] - len(row["missing"]))
 
 
 LEVEL = {"summary": dict,
@@ -138,7 +139,7 @@ CONTEXT = {"conversation_id": str, **of_type(int, "compaction turn"), "tokens": 
            **of_type(bool, "inside opaque failed")}
 COMPACTED = {
     "compactor": {"name": str}, "fixtures": {"sha256": str}, "keep_share": SHARE, "gates": Each((*SHARE, str)),
-    "counter": Each(object), "judge": ({"identity": object, "card": object}, NONE),
+    "counter": Each(object), "manifest_sha256": str, "judge": ({"identity": object, "card": object}, NONE),
     "budget": of_type(int, "context_limit max_new_tokens margin"), "left_out": of_type(int, "unplaced unannotated"),
     "contexts": [CONTEXT], "items": [CHECKED]}
 COMPACTION = {"candidate": COMPACTED, "incumbent?": COMPACTED, "task_success": (dict, NONE), "code?": Each(str)}

@@ -24,7 +24,8 @@ def incomparable(candidate, incumbent):
     """Why two results must not be compared (other fixtures, conversations, budgets, counters or judges), or None."""
     sides = (candidate, incumbent)
     for field, remedy in (("fixtures", "run both on the same fixtures"), ("budget", "run both at the same budget"),
-                          ("counter", "count both with the same tokenizer"), ("gates", "use the same gates")):
+                          ("counter", "count both with the same tokenizer"),
+                          ("manifest_sha256", "count both with the same tokenizer"), ("gates", "use the same gates")):
         if candidate[field] != incumbent[field]:
             return f"{field} differ; {remedy}"
     if len({side["keep_share"] for side in sides} - {None}) > 1:

@@ -23,6 +23,7 @@ A line of a conversation without a fixture is counted. Of an event log of compac
 import copy
 import hashlib
 from collections import Counter
+from itertools import pairwise
 
 from base.command import InputError, progress
 from base.lines import stream
@@ -131,6 +132,11 @@ def read_contexts(path, fixtures, count):
     placed = [placed_context(*lines[name, number], number == last[name], known[name], count)
               for name, number in sorted(lines)]
     contexts = [context for context in placed if context["turn"]]
+    for before, context in pairwise(contexts):
+        name, number = context["conversation_id"], context["compaction"]
+        if name == before["conversation_id"] and context["turn"] < before["turn"]:
+            raise InputError(f"{lines[name, number][0]}: compaction {number} of {name} at turn {context['turn']} comes "
+                             f"after one at turn {before['turn']}; correct the turns or number them in order")
     return contexts, {"unplaced": len(placed) - len(contexts), "unannotated": others}, digest.hexdigest()
 
 

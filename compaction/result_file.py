@@ -68,6 +68,10 @@ def side_problems(result):
             yield f"item {item['item']}: stands twice"
         items.add(place)
         yield from (f"item {item['item']}: {problem}" for problem in item_problems(item, contexts[place[0]]))
+    for name, numbered in contexts.items():
+        turns = [numbered[number]["turn"] for number in sorted(numbered, key=int)]
+        if turns != sorted(turns):
+            yield f"the compactions of {name} go back to an earlier turn"
     limit = available({"budget": result["budget"]})
     judge = judge_quality(result["judge"]["card"]) if result["judge"] else None
     again = {"fixtures": result["fixtures"] | {"conversations": len(contexts), "items": len(items)},

@@ -23,7 +23,8 @@ class Misfits(unittest.TestCase):
         failed = {"case": "one", "split": "dev", "kind": "k", "error": "x"}
         self.assertTrue(is_row(row("one", ["x"])) and is_row(failed))
         for changed in ({**row("one", ["x"]), "required_found": 2}, {**row("one"), "error": "x", "turns": "all"},
-                        {**row("one"), "split": "test"}, {**row("one"), "error": "x"}, {**failed, "split": "test"},
+                        {**row("one"), "split": "test"}, *({**row("one"), "error": text} for text in ("x", None)),
+                        {**failed, "split": "test"},
                         {**row("one"), "required_total": 0, "required_found": 0, "missing": []}):
             with self.subTest(changed):
                 self.assertFalse(is_row(changed))

@@ -11,9 +11,11 @@ which a compaction may keep), or a whole document.
 
 import sys
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
-from base.command import InputError, check_replaceable, dump, make_parser, progress, replace_file, run_command
+from base.command import (InputError, check_replaceable, dump, make_parser, progress, read_json, replace_file,
+                          run_command)
 from base.mask import Masks
 from base.shown import one_line
 from compaction.contexts import from_event
@@ -78,7 +80,10 @@ def with_contexts(events, contexts):
 def made_here(path):
     """Whether a file is one that this command wrote: a log, contexts (either may be empty) or a summary."""
     head, unread = head_of(path)
-    return head.startswith((b'{"conversation_id": ', b'{\n  "files": ')) or not (head or unread)
+    if head.startswith(b"{\n"):
+        with suppress(InputError):
+            return "by_file" in read_json(path)
+    return head.startswith(b'{"conversation_id": ') or not (head or unread)
 
 
 def main(argv=None):

@@ -43,7 +43,7 @@ def made_result(judge=None, extractive=False, opaque=(), said=SAID, turns=None, 
         del context["messages"]
     summary = summarize(items, contexts, 60, GATES, "unmeasured judge" if judge else None)
     return {"compactor": {"name": "double"}, "budget": BUDGET, "available_input": 60, "keep_share": None,
-            "gates": GATES, "counter": {}, "left_out": {"unplaced": 0, "unannotated": 0},
+            "gates": GATES, "counter": {}, "manifest_sha256": "m", "left_out": {"unplaced": 0, "unannotated": 0},
             "fixtures": {"conversations": len(fixtures), "items": len(items), "sha256": "f"},
             "judge": {"identity": "j", "card": "unmeasured"} if judge else None,
             **summary, "contexts": contexts, "items": items, **changes}

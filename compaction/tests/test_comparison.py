@@ -23,7 +23,7 @@ def answer(new, old, items=(), others=()):
 
 
 def side(judge, verdict, keys="", **changes):
-    same = {field: field for field in ("fixtures", "budget", "counter", "gates")}
+    same = {field: field for field in ("fixtures", "budget", "counter", "manifest_sha256", "gates")}
     return same | {"keep_share": 0.5, "judge": judge and {"identity": judge}, "items": [made_item(verdict, keys=keys)],
                    **changes}
 
@@ -33,8 +33,8 @@ class Comparable(unittest.TestCase):
         base = side("j", "absent", "a")
         for same in ({}, {"keep_share": None}, {"judge": {"identity": "j", "card": "measured since"}}):
             self.assertIsNone(incomparable(base, base | same))
-        for change in ({"fixtures": "x"}, {"budget": "x"}, {"counter": "x"}, {"gates": "x"}, {"keep_share": 0.4},
-                       {"items": [base["items"][0] | {"conversation_id": "d"}]}):
+        for change in ({"fixtures": "x"}, {"budget": "x"}, {"counter": "x"}, {"manifest_sha256": "x"}, {"gates": "x"},
+                       {"keep_share": 0.4}, {"items": [base["items"][0] | {"conversation_id": "d"}]}):
             with self.subTest(change):
                 self.assertTrue(incomparable(base, base | change))
 

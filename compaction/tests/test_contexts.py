@@ -122,6 +122,11 @@ class Reading(Files):
         for turn, last in ((2, 1), (3, 1), (4, 3)):  # inside turn 2 its user has spoken; small-2 is said by a tool
             self.assertEqual(list(self.checked(line(turn=turn, inside=True))), ["small-1", "small-2", "small-3"][:last])
 
+    def test_a_later_compaction_that_is_said_to_be_of_an_earlier_turn_is_checked_for_no_item(self):
+        self.assertEqual(len(self.read(line(2, turn=9), line(1, turn=9))[0]), 2)
+        with self.assertRaisesRegex(InputError, "line 1: compaction 2 of small at turn 3 comes after one at turn 9"):
+            self.read(line(2, turn=3), line(1, turn=9))
+
     def test_a_context_without_a_turn_is_placed_by_a_guess(self):
         current, fixture = small_fixture()["history"][4]["user"], small_fixture()
         self.assertEqual(self.read(line(text="summary\n" + current))[0][0]["turn"], 5)  # it ends with one turn's words

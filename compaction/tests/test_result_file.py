@@ -45,6 +45,8 @@ class Checking(unittest.TestCase):
                 with self.assertRaisesRegex(InputError, case["told"]) as caught:
                     check_report(edited(case["path"], case["value"]), "r.json")
                 self.assertNotIn("\n", str(caught.exception))
+        backwards = made_report(made_result(extractive=True, turns={2: 3}))
+        self.assertRaisesRegex(InputError, "go back to an earlier turn", check_report, backwards, "r.json")
         for side in ("incumbent", "comparison"):
             alone = {field: part for field, part in PAIR.items() if field != side}
             self.assertRaisesRegex(InputError, "a comparison without two sides", check_report, alone, "r.json")

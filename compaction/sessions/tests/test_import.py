@@ -50,8 +50,9 @@ class Command(Files):
         kept = self.folder / "log.jsonl.previous.out", self.folder / "summary.previous.out"
         self.assertEqual(tuple(path.read_bytes() for path in kept), first)
         for path in (log, summary):
-            path.write_text("notes of mine", encoding="utf-8")
-            self.refused("no output of this command", main, self.session, *outputs)
+            for text in ("notes of mine", '{\n  "files": ["main.ts"]\n}\n'):
+                path.write_text(text, encoding="utf-8")
+                self.refused("no output of this command", main, self.session, *outputs)
             path.unlink()
 
     def test_one_file_named_twice_is_refused_whoever_names_it(self):
