@@ -119,7 +119,7 @@ class Refusals(Files):
 
     def test_a_cut_prompt_is_never_graded(self):
         requests = {"recent": {"held-latest": {"input_tokens": 63}}}
-        self.refused(lambda d: d.update(recorded={"requests": requests}), "62 tokens and the request 63")
+        self.refused(lambda d: d.update(recorded={"requests": requests}), "prompt of 62 tokens, request of 63")
 
     def test_what_a_recording_says_of_its_requests_has_a_shape(self):
         for recorded in ([], {"requests": []}, {"requests": {"recent": 3}},
