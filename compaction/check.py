@@ -122,7 +122,8 @@ def measured(what, args, run, extractive):
     else:
         about = find_compactor(what, args.model, manifest)
         contexts = grow_all(fixtures, about.pop("function"), what, budget, counter.count, args.keep_share)
-    items = decide_items(fixtures, progress(contexts, desc="check", unit="context"), about["extractive"], judge, counter)
+    waiting = progress(contexts, desc="check", unit="context")  # a judge may take a while
+    items = decide_items(fixtures, waiting, about["extractive"], judge, counter)
     if not any(item["verdicts"] for item in items):
         raise InputError(f"{what}: no item was stated before a compaction, so nothing was checked; use longer "
                          "conversations, a smaller budget or contexts of these conversations")
