@@ -207,10 +207,14 @@ def check_rendered(cases, count, path):
                 before, with_it = (rendering(json.dumps(messages)) for messages in alone(run, place))
             except InputError as error:
                 raise CaseError(f"{path}: case {case['id']!r}: turn {number + 1}: {error}; nothing was run") from None
-            forms = (text, json.dumps(text, ensure_ascii=False)[1:-1], json.dumps(text)[1:-1])
-            refuse(not any(with_it.count(form) > before.count(form) for form in forms)
+            refuse(not any(with_it.count(form) > before.count(form) for form in written_forms(text))
                    and f"{text!r}: the chat template cuts it out of turn {number + 1} ({run[place]['role']})",
                    path, case["id"], "name what the model gets to read, without white space at its ends")
+
+
+def written_forms(text):
+    """How a template may write a text: as it is, or as in a JSON string."""
+    return text, json.dumps(text, ensure_ascii=False)[1:-1], json.dumps(text)[1:-1]
 
 
 def alone(run, place):

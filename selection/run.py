@@ -24,9 +24,9 @@ from traceback import extract_tb
 from base.command import InputError, file_hash, progress
 from base.own_code import code_hash, described, is_own, load_function
 from base.shapes import NONE, Only, misfit
-from selection.cases import check_rendered, check_requests
+from selection.cases import check_rendered, check_requests, written_forms
 from selection.retrievers import SELECTORS
-from strategies import STRATEGIES, available, per_history, turn_messages
+from strategies import STRATEGIES, available, per_history, render, turn_messages
 from tokenizer import CountError, counter
 from tokens.manifest import MANIFEST
 
@@ -34,6 +34,7 @@ ROOT = Path(__file__).parents[1]
 ALWAYS_CHECKED = 200  # requests: a set as small as that is counted in full as well, whole
 SAMPLE = 12  # requests of a larger set that are: a long one costs a second in a template that looks ahead
 SEED = 20260711
+SIGN = "\u4e00"  # in place of a text, to see what a template writes of it
 PATIENCE = "5s"  # for a cluster's scheduler to answer
 SELECTION = Only({"messages": [{"role": str, "content?": (str, NONE)}], "turns": [int],
                   "notes": lambda notes: misfit(notes, int) is None and notes >= 0, "input_tokens": int})
@@ -245,11 +246,25 @@ def wrong_selection(case, selected, count):
 
 
 def unwritten(case, messages, count):
-    """Which of a selector's own texts the chat template does not write as it is, or None: no grader may count it."""
-    rendered = count.text(messages) if hasattr(count, "text") else None
-    for number, message in enumerate(messages, 1):
-        content = (message.get("content") or "").strip()
-        said = (own["content"].strip() for turn in case["history"] for own in turn_messages(turn))
-        if rendered is not None and content not in rendered and content not in said:
-            return f"returned message {number}, whose text the chat template changes: {content!a:.60}"
+    """Which text of a selection the chat template does not write, or None: no grader may count it.
+
+    A text of the history that the template changes passes, if all that it writes of it with its turn alone stands here:
+    a tool's result without its call may be left out.
+    """
+    if not hasattr(count, "text"):
+        return None
+    contents, rendered = [(message.get("content") or "").strip() for message in messages], count.text(messages)
+    everything = "\0".join(contents)
+    for number, content in enumerate(contents):
+        if rendered.count(content) >= everything.count(content):
+            continue
+        turns = [turn for turn, said in enumerate(case["history"])
+                 if content in (own["content"].strip() for own in turn_messages(said))]
+        whole = "".join(count.text(render(case, [turn])) for turn in turns)
+        bare = count.text([*messages[:number], {**messages[number], "content": SIGN}, *messages[number + 1 :]])
+        lost = any(form in whole and rendered.count(form) <= bare.count(form)
+                   for part in (content, *content.splitlines()) for form in written_forms(part.strip()) if form)
+        if lost or not turns and content not in rendered:
+            how = "leaves out here" if lost else "changes"
+            return f"returned message {number + 1}, whose text the chat template {how}: {content!a:.60}"
     return None

@@ -12,6 +12,7 @@ from selection.reporting import complaints
 from selection.run import run_one
 from selection.tests.made import Template, case_of, count
 from strategies import notes
+from workbench.tests.made import CALL
 
 OWN = """
 from __future__ import annotations
@@ -53,6 +54,25 @@ class Alone(unittest.TestCase):
         self.assertEqual(run_one("own.py:f", select, case_of(), template)[1],
                          "returned message 1, whose text the chat template changes: 'It is 3.</think>No.'")
         self.assertIsNone(run_one("own.py:f", select, case_of(("x", own["content"])), template)[1])
+
+    def test_a_tool_result_that_the_template_leaves_out_without_its_call_is_searched_for_facts(self):
+        calling = {"role": "assistant", "content": "", "tool_calls": [CALL]}
+        result = {"role": "tool", "tool_call_id": "c1", "content": "x is here"}
+        case = case_of({"user": "Look.", "assistant": "Done.", "messages": [calling, result]}, "And x is here, too.")
+
+        class Calls(Template):
+            def text(self, messages):
+                pairs = zip([{}, *messages], messages)
+                return super().text([said for before, said in pairs if said["role"] != "tool" or "tool_calls" in before])
+
+        for sent, told in (([result], "leaves out here: 'x is here'"), ([calling, result], "None"),
+                           ([result, {"role": "user", "content": "And x is here, too."}], "leaves out here: 'x is here'"),
+                           ([calling, result, result], "leaves out here: 'x is here'")):
+            def select(case, count, sent=sent):
+                messages = [*sent, {"role": "user", "content": case["current"]}]
+                return {"messages": messages, "turns": [], "notes": 0, "input_tokens": count(messages)}
+
+            self.assertIn(told, str(run_one("own.py:f", select, case, Calls())[1]))
 
     def test_a_rule_is_handed_the_answers(self):
         case = case_of(("x is here", "y"), stale=("y",))
