@@ -7,14 +7,15 @@ Exit status  with --against: 0 safe, 1 blocked; without: 0 compliant, 1 not; --r
              2 could not run; 3 not comparable, or not decided.
 """
 
+import argparse
 import sys
 from functools import partial
 from pathlib import Path
 
 import tokenizer
 from base.ci import is_junit_of, tell_ci
-from base.command import (InputError, check_replaceable, dump, file_hash, make_parser, progress, read_json, run_command,
-                          sha256, write_json)
+from base.command import (InputError, check_replaceable, dump, file_hash, make_parser, progress, run_command, sha256,
+                          write_json)
 from base.stats import resolution
 from base.turns import turn_texts
 from compaction import table
@@ -23,7 +24,7 @@ from compaction.comparison import compare
 from compaction.contexts import BUDGET, KEEP_SHARE, grow_all, read_contexts
 from compaction.fixtures.form import SHIPPED, load_fixtures
 from compaction.judge.asking import judge_quality, recorded_judge
-from compaction.result_file import check_report, code_hashes, is_result_of, record_path
+from compaction.result_file import code_hashes, is_result_of, read_result, record_path
 from compaction.rows import GATES, decide_items, lost_at, read_gates, summarize
 from strategies import available
 
@@ -36,11 +37,7 @@ def arguments(argv):
     what.add_argument("--compactor", metavar="NAME", help="recent, notes, ledger, summary, FILE.py:NAME or module:name")
     what.add_argument("--contexts", metavar="FILE", help="contexts (JSON lines) of another system, or a result (.json)")
     parser.add_argument("--against", metavar="B", help="the incumbent: compactor, contexts (.jsonl), result (.json)")
-    add_setting(parser)
-    parser.add_argument("--extractive", action="store_true", help="the system that made --contexts only copies text")
-    parser.add_argument("--against-extractive", action="store_true", help="the same of contexts given to --against")
-    parser.add_argument("--model", type=Path, metavar="FILE", help="model block for the summary compactor")
-    parser.add_argument("--gates", type=Path, metavar="FILE", help="JSON of gates that differ from the default")
+    add_measuring(parser)
     parser.add_argument("--require", choices=["compliant"], help="with --against: every gate must be met too")
     parser.add_argument("--task-success", type=float, metavar="RATE", help="success rate of your own task runs")
     parser.add_argument("--task-runs", type=int, metavar="N", help="how many runs that rate was measured on")
@@ -48,6 +45,15 @@ def arguments(argv):
     parser.add_argument("--junit", type=Path, metavar="FILE", help="write gates and items that got worse as JUnit XML")
     parser.add_argument("--record", nargs="?", const="", metavar="FILE", help="keep the result (default: in results/)")
     return parser.parse_args(argv)
+
+
+def add_measuring(parser):
+    """The options that say how a side is measured: a result was."""
+    add_setting(parser)
+    parser.add_argument("--extractive", action="store_true", help="the system that made --contexts only copies text")
+    parser.add_argument("--against-extractive", action="store_true", help="the same of contexts given to --against")
+    parser.add_argument("--model", type=Path, metavar="FILE", help="model block for the summary compactor")
+    parser.add_argument("--gates", type=Path, metavar="FILE", help="JSON of gates that differ from the default")
 
 
 def add_setting(parser):
@@ -87,8 +93,11 @@ def main(argv=None):
     given = {"candidate": args.compactor or Path(args.contexts)}
     if args.against:  # a file of contexts or a result as a path, anything else as a compactor's name
         given["incumbent"] = Path(args.against) if args.against.endswith((".jsonl", ".json")) else args.against
-    recorded = {side: check_report(read_json(what), what)["candidate"] for side, what in given.items()
+    recorded = {side: read_result(what) for side, what in given.items()
                 if isinstance(what, Path) and what.suffix == ".json"}
+    if len(recorded) == len(given) and (idle := idle_options(args)):
+        raise InputError(f"{', '.join(idle)}: a result keeps the setting that it was made with; leave that out, or name "
+                         "compactors or contexts")
     names = [recorded[side]["compactor"]["name"] if side in recorded else getattr(what, "name", what)
              for side, what in given.items()]
     path = None if args.record is None else record_path(args.record, names)
@@ -98,7 +107,8 @@ def main(argv=None):
     success = None if rate is None else resolution(rate, runs, drop)
     if args.junit:
         check_replaceable(args.junit, partial(is_junit_of, "compaction.check"))
-    run = setting(args) | {"gates": read_gates(args.gates) if args.gates else GATES}
+    run = {} if len(recorded) == len(given) else setting(args) | {
+        "gates": read_gates(args.gates) if args.gates else GATES}
     sides = {side: recorded.get(side) or measured(what, args, run, copies)
              for (side, what), copies in zip(given.items(), (args.extractive, args.against_extractive))}
     report = {"candidate": sides.pop("candidate"), "task_success": success, "code": code_hashes(), **sides}
@@ -110,6 +120,14 @@ def main(argv=None):
         write_json(path, report, partial(is_result_of, names))
     sys.stdout.write(dump(report))
     return status(report, args.require)
+
+
+def idle_options(args):
+    """The options given that only say how a side is measured."""
+    measuring = argparse.ArgumentParser()
+    add_measuring(measuring)
+    plain = vars(measuring.parse_args([]))
+    return [f"--{name.replace('_', '-')}" for name, value in plain.items() if getattr(args, name) != value]
 
 
 def measured(what, args, run, extractive):

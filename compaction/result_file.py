@@ -23,6 +23,14 @@ SIDES = ("candidate", "incumbent")
 NEEDS_KEY = {"supported": True, "unjudged": True, "verbatim": False, "opaque": False}  # the others may have one
 
 
+def read_result(path):
+    """The candidate of a report in a file. InputError as of check_report, NotComparable where other code decided it."""
+    report = check_report(read_json(path), path)
+    if report.get("code") != code_hashes():
+        raise NotComparable(f"{path}: other code of this lab decided its items; make it again with today's")
+    return report["candidate"]
+
+
 def check_report(report, path):
     """The report as it is, or InputError for the first part of it that does not follow from its own items."""
     problem = misfit(report, COMPACTION, "the report")

@@ -100,6 +100,15 @@ class Command(Files):
         against = self.words("--compactor", "keeps_all", "--against", result)
         self.assertEqual(run(check.main, *against)[0], 0)
         self.refused("different shares", check.main, *against, "--keep-share", 1, status=3)
+        self.assertEqual(run(check.main, "--contexts", result)[0], 1)
+        for given, told in ((["--gates", self.write("gates.json", {"constraint": 0})], "--gates"),
+                            (["--margin", 1, "--fixtures", self.small, "--judge", "human"],
+                             "--fixtures, --margin, --judge")):
+            for sides in (["--contexts", result], ["--contexts", result, "--against", result]):
+                self.refused(f"{told}: a result keeps the setting", check.main, *sides, *given)
+        for code in ({}, {**report["code"], "strategies.py": "0" * 64}):
+            other = self.write("other.json", report | {"code": code})
+            self.refused("other code of this lab", check.main, *against[:-1], other, status=3)
         report["candidate"]["budget"]["margin"] = 3
         self.write("result.json", report)
         self.refused("available_input does not follow from its items; it was edited", check.main, *against)
