@@ -72,12 +72,19 @@ def depth(value):
     return levels
 
 
+def open_bytes(path):
+    """A file opened for reading, or OSError; for a device too: /dev/zero never ends."""
+    file = open(path, "rb")
+    if stat.S_ISCHR(os.fstat(file.fileno()).st_mode) and not file.isatty():
+        file.close()
+        raise OSError("is a device, not a file")
+    return file
+
+
 def read_bytes(path):
     """The bytes of a file, or InputError for one that cannot be read."""
     try:
-        with open(path, "rb") as file:
-            if stat.S_ISCHR(os.fstat(file.fileno()).st_mode) and not file.isatty():
-                raise OSError("is a device, not a file")  # /dev/zero never ends
+        with open_bytes(path) as file:
             return file.read()
     except (OSError, ValueError) as error:  # ValueError: a path with a null byte
         reason = getattr(error, "strerror", None) or error
@@ -233,7 +240,9 @@ def run_command(main, argv=None):
         if getattr(sys, name) is None:  # closed by who started us: print would write to standard output instead
             setattr(sys, name, open(os.devnull, "w"))
     encoding, terminal = sys.stderr.encoding, sys.stdout.isatty()
-    sys.stdout = Output(sys.stdout.detach(), encoding="utf-8", newline="\n", line_buffering=terminal)
+    raw = sys.stdout.detach()
+    whole = io.BufferedWriter(raw) if isinstance(raw, io.RawIOBase) else raw  # a raw one loses what a full disk refuses
+    sys.stdout = Output(whole, encoding="utf-8", newline="\n", line_buffering=terminal)
     sys.stderr = Complaints(sys.stderr.detach(), encoding=encoding, errors="backslashreplace", line_buffering=True)
     sys.exit(status_of(main, argv))
 

@@ -4,13 +4,15 @@ A process may end at any moment (Ctrl-C, kill -9, power): a line that was append
 that a kill can leave is cut off before the next one is appended. Nothing else is ever taken out.
 """
 
+import codecs
 import contextlib
 import json
 import os
+import re
 import threading
 from pathlib import Path
 
-from base.command import InputError, as_text, parse_json, read_bytes
+from base.command import InputError, as_text, open_bytes, parse_json, read_bytes
 from base.shapes import misfit
 
 
@@ -110,8 +112,22 @@ def read_entries(path, shape, what):
 
 
 def is_torn(tail):
-    """Whether the bytes behind the last line end are the beginning of a line, or what a power cut left of one."""
-    return not tail.strip(b"\0 \t\r") or tail.startswith(b"{") and not is_whole(tail)
+    """Whether the bytes behind the last line end are the beginning of a line, or what a power cut left of one.
+
+    A line that was cut off is JSON up to its end; what stops being JSON before it is somebody's text, to be kept.
+    """
+    tail = tail.strip(b"\0 \t\r")
+    if not tail.startswith(b"{"):
+        return not tail
+    try:
+        text = codecs.getincrementaldecoder("utf-8")().decode(tail)  # the last character may be cut too
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        inside = re.match("Unterminated string|Invalid .u", error.msg)  # "Sun, or \\u00e
+        return bool(inside or error.msg != "Extra data" and re.fullmatch(r"[\w.+-]{0,5}", text[error.pos :]))  # fals
+    except (ValueError, RecursionError):
+        pass
+    return False
 
 
 def is_whole(line):
@@ -127,7 +143,7 @@ def stream(path, digest=None):
     digest   of hashlib: takes up all bytes as they are read, so that what was read of a pipe can be told
     """
     try:
-        with open(path, "rb") as file:
+        with open_bytes(path) as file:
             for number, line in enumerate(file, 1):
                 if digest:
                     digest.update(line)

@@ -11,6 +11,7 @@ from pathlib import Path
 from unittest import mock
 
 from base.command import InputError, NotComparable, dump, read_json, whole_numbers
+from base.lines import stream
 from base.tests.made import ROOT, Files, commands, named_cases, run
 
 SCRIPT = """
@@ -18,7 +19,8 @@ import sys
 from base.command import InputError, run_command
 
 def main(argv=None):
-    sys.stdout.writelines([*["data " * 5000] * 50, "end\\n"] if "long" in sys.argv else ["data\\n"])
+    parts = {"long": [*["data " * 5000] * 50, "end\\n"], "large": ["data " * 50000]}
+    sys.stdout.writelines(parts.get(sys.argv[-1], ["data\\n"]))
     print("a complaint\\n" * 5000, file=sys.stderr)
     return 1 if "no" in sys.argv else 0
 
@@ -57,7 +59,8 @@ class Statuses(unittest.TestCase):
 
     def test_a_device_is_read_without_end(self):
         for path in filter(os.path.exists, ["/dev/zero"]):
-            self.assertRaisesRegex(InputError, f"{path}: cannot be read: is a device", read_json, path)
+            for read in (read_json, lambda path: next(stream(path))):
+                self.assertRaisesRegex(InputError, f"{path}: cannot be read: is a device", read, path)
 
     def test_half_of_a_surrogate_pair_is_written_or_its_place_not_told(self):
         self.assertRaisesRegex(InputError, r"pair, .*one b\\ud83d', which no file can hold", dump, {"a": "one b\ud83d"})

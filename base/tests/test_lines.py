@@ -1,10 +1,11 @@
 """A file of JSON lines loses nothing that was appended, whenever the process ended, and is nobody else's file."""
 
+import json
 import os
 from unittest import mock
 
 from base.command import InputError
-from base.lines import LineFile, append_line, read_lines
+from base.lines import LineFile, append_line, is_torn, read_lines
 from base.tests.made import Files
 
 
@@ -22,6 +23,18 @@ class Lines(Files):
             append_line(self.path, value)
         self.assertEqual(self.values(), odd)
         self.assertIn("naïve", self.path.read_text("utf-8"))
+
+    def test_a_line_cut_anywhere_is_not_known_for_one_or_a_text_like_one_is_cut_off(self):
+        value = {"a": [1, -2.5e-3, True, False, None, {"k\n": "x\ud83d\u65e5 "}], 'b"': "", "": {}, "c": [[], [{}]]}
+        for form in ({}, {"ensure_ascii": False}, {"separators": (",", ":")}):
+            data = json.dumps(value, **form).encode("utf-8", "backslashreplace")
+            self.assertEqual([is_torn(data[:cut]) for cut in range(len(data) + 1)], [True] * len(data) + [False])
+        for text in ("{'a': 1}", '{"a": x}', '{"a": 1}x', '{"a": ' + "1" * 5000 + "}", '{"a": "b", c: 1}', "[1,", "notes"):
+            self.assertFalse(is_torn(text.encode()), text)
+            path = self.write("notes.jsonl", text)
+            self.assertRaises(InputError, append_line, path, {"b": 2})
+            self.assertEqual(path.read_text("utf-8"), text)
+        self.assertFalse(is_torn('{"a": "é"}'.encode("latin-1")))
 
     def test_a_half_written_last_line_stays_or_a_whole_one_is_lost_or_somebody_elses_file_is_changed(self):
         whole, new = b'{"a": 1}\n', b'{"b": 2}\n'

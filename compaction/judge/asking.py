@@ -144,7 +144,10 @@ def recorded_judge(name=None, path=None, card_path=None, manifest=None):
     if not ask and not lines:
         raise InputError(f"{path}: holds no recorded verdict; name a --judge to record some")
     identity = ask.identity if ask else lines[0]["judge"]
-    known = {line["key"]: line for line in lines if line["judge"] == identity}
+    mine = sorted((line for line in lines if line["judge"] == identity), key=lambda line: line["verdict"] is not None)
+    known = {line["key"]: line for line in mine}
+    if other := [line["key"] for line in mine if line["verdict"] not in (None, known[line["key"]]["verdict"])]:
+        raise InputError(f"{path}: two verdicts on the question {other[0]}; remove the wrong one")
     if not ask and len(judges := {json.dumps(line["judge"], sort_keys=True) for line in lines}) > 1:
         raise InputError(f"{path}: holds verdicts of {len(judges)} judges; keep one judge to a file")
 

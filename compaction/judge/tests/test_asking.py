@@ -146,6 +146,13 @@ class Keeping(Files):
             recorded_judge("human", other)(QUESTION)
         self.assertEqual(recorded_judge(None, other)(QUESTION)["verdict"], "absent")
 
+    def test_of_two_verdicts_on_one_question_the_last_counts_or_none_undoes_one(self):
+        for lines in ((None, "supported"), ("supported", None), ("supported", "supported")):
+            judge = self.recorded(*(self.line(verdict=verdict) for verdict in lines))
+            self.assertEqual(judge(QUESTION)["verdict"], "supported")
+        with self.assertRaisesRegex(InputError, "two verdicts on the question [0-9a-f]+; remove"):
+            self.recorded(self.line(), self.line(verdict="absent"))
+
     def test_what_is_no_verdict_no_card_or_another_judges_card_is_believed(self):
         for wrong in (self.line(verdict="yes"), {"key": "x"}, self.line(key="short"), [1], self.line(more=1)):
             with self.subTest(wrong), self.assertRaisesRegex(InputError, "line 2"):
