@@ -182,6 +182,13 @@ def check_replaceable(path, own):
         raise InputError(f"{path}: stands there already and is no output of this command; name another file")
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser that tells a wrong option in one line."""
+
+    def error(self, message):
+        self.exit(2, f"{self.prog}: {one_line(message)}; --help tells what it takes\n")
+
+
 def make_parser(doc, commands=None, name=None):
     """An argument parser with the description and the examples of a docstring; a subcommand's with `commands`, `name`.
 
@@ -193,7 +200,7 @@ def make_parser(doc, commands=None, name=None):
                "epilog": f"example: {examples}" if examples else None}
     if commands:
         return commands.add_parser(name, help=description, **options)
-    parser = argparse.ArgumentParser(prog=command_name(), **options)
+    parser = Parser(prog=command_name(), **options)
     parser.add_argument("--version", action="version", version=f"%(prog)s {VERSION}")
     return parser
 

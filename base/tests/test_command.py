@@ -84,6 +84,10 @@ class Commands(Files):
                 self.assertRegex(ended.stderr, r"\A\w+(\.py)?: stopped\n\Z")
                 self.assertEqual(ended.returncode, 130)
 
+    def test_a_wrong_option_takes_several_lines(self):
+        for name, module in commands().items():
+            self.refused("--no-such-option|required", importlib.import_module(module).main, "--no-such-option")
+
     def test_an_example_is_missing_or_broken_in_a_terminal_of_eighty_columns(self):
         """A line broken after `>` is a shell's syntax error when it is pasted."""
 
