@@ -4,7 +4,9 @@ Version 1 asks whether a pattern occurs: wrong where an answer denies what it na
 corrects itself ("was three, now five") or writes a value in another form ("two hundred", "1,200", "**14**"). Version 2
 brings answer and key to one form and asks whether some occurrence is claimed. It promises what tests/grade-cases.json
 holds: English, one sentence and the next; a hedge ("probably three") still claims, a question does not, nor part of
-another number ("12-14", "less than 14"). Every pattern is linear, each look is at NEAR characters.
+another number ("12-14", "less than 14"). It does not read arithmetic ("3 + 2"), plans ("we will move off it"), reasons
+("three are too few, so five"), denials of denials ("I doubt it is not three"), irony, nor what "it" is two sentences
+on. Every pattern is linear, each look is at NEAR characters.
 """
 
 import functools
@@ -26,19 +28,36 @@ CLAUSE_START = any_case(r"[,;:()]|\bbut\b|\band\b|\bhowever\b|\bnow\b| - ")
 NEGATOR = r"(?:\bnot|\bnever|\bno longer|n't|\bcannot)"
 LIMITING = (r"(?:exceed\w*|outlive|outlast|more|less|fewer|over|under|beyond|above|below|only|just|until|before|after"
             r"|than|least|most)")
+WRONG = (r"(?:wrong|false|incorrect|untrue|mistaken|outdated|obsolete|out of date"
+         r"|(?:mistake|error)(?=[.,;:)!]| (?:to|that|and|in)\b))")
+GIVEN_UP = ("(?:replaced|dropped|abandoned|removed|superseded|rejected|refused|lifted|scrapped|discarded|withdrawn"
+            "|retired|cancell?ed|revoked|overturned|discontinued|given up|ruled out|voted down|turned down)")
 DENIED_BEFORE = any_case(
-    rf"{NEGATOR}(?: (?!{LIMITING}\b)[\w'-]+){{0,5}} $"
+    rf"{NEGATOR}(?: (?!(?:{LIMITING}|doubt\w*|{WRONG}|{GIVEN_UP})\b)[\w'-]+){{0,5}} $"
     r"|\b(?:instead of|rather than|as opposed to|replac(?:e|es|ed|ing)|used to (?:be|use|have))(?: (?:the|our|an?))? $"
     r"|\b(?:move|switch|migrate|change|go|went|away)[ds]?(?:ed)? (?:away )?from(?: (?:the|our|an?))? $"
+    r"|\bmov(?:ed|ing) off(?: (?:the|our|an?))? $"
     r"|\b(?:raised|lowered|increased|reduced|extended|up|down) from $"
     r"|\b(?:decided|voted|advised|argued) against(?: (?:the|our|an?|using))* $"
     r"|\b(?:chose|chosen|picked|preferred)(?: [\w'-]+){0,3} over $"
     r"|\b(?:not sure|not certain|unsure|unclear|not clear|n't know|not know)\b.{0,40}$")
-SUBJECT = r"(?: (?!(?:because|since|as|so|while|that|which|and|or|but|where|when|for)\b)[\w'-]+){0,3}"
-GIVEN_UP = "(?:replaced|dropped|abandoned|removed|superseded|rejected|ruled out)"
+REJECTED = any_case(  # unless that is denied ("no doubt it is three"); what "was dropped" is not what stands behind it
+    rf"\b(?:doubt(?:s|ed)?|doubtful (?:that|if|whether)|unlikely (?:that|to be)"
+    rf"|(?:{WRONG}|(?:not|n't) (?:true|right|correct|the case)) (?:that|to (?:say|claim|state|assume|think|believe)))\b"
+    rf"(?: (?!(?:{LIMITING}|because|since|so|while|whereas|where|when|though)\b)[\w'-]+){{0,9}} $"
+    rf"|\b(?:wrong|mistaken) about(?: (?:it|being|the|our))* $"
+    rf"|(?<!was |ere |een |got | is |are )\b{GIVEN_UP}(?: (?:the|our|its|an?))?(?: (?:[\w-]+ ){{1,2}}of)? $")
+SUBJECT = (r"(?: (?!(?:because|since|as|so|while|that|which|and|or|but|where|when|for|if|after|before|until|once"
+           r"|than)\b)[\w'][\w'-]*){0,3}")
+MEANWHILE = (any_case(r"\b(?:after|once|if|when|upon)(?: [\w-]+)? $"),  # "after three attempts the invoice is dropped"
+             any_case(r"^(?: [\w-]+){1,2} (?:the|an?|our|your|it|he|she|they|you|we) "))
+ANOTHER = rf"(?:\d|(?-i:[A-Z])|{SMALL}\b)"  # begins a number or a name
 PERIOD = "week|month|quarter|year|sprint"
+WHEN = (r"(?:\w+day|last \w+|this \w+|(?-i:[A-Z])\w+|\d|recently|now|the (?:change|switch|move|migration|end|start)"
+        r"|(?:you|we|he|she|they) \w+ed)\b")
 DENIED_AFTER = any_case(
-    rf"^{SUBJECT} (?:is|are|was|were|does|do|did|will|has|have|had)(?:n't| not| no longer| never)\b(?! (?:only|just))"
+    rf"^{SUBJECT} (?:is|are|was|were|does|do|did|will|has|have|had)(?:n't| not| no longer| never)\b"
+    rf"(?! (?:only|just|(?:been )?(?:{WRONG}|{GIVEN_UP}|changed))\b)"
     rf"|^{SUBJECT} (?:is|are|was|were|has been|have been|had been|got)(?: (?:since|later|now|then))?"
     rf" (?:\w+ (?:but|and) (?:then |later )?)?{GIVEN_UP}\b"
     rf"|^{SUBJECT} (?:was|were|has been|have been|had been|got)"
@@ -46,17 +65,29 @@ DENIED_AFTER = any_case(
     rf"|^{SUBJECT} (?:was|were|had been)\b[^.;]{{0,60}}[,;] (?:but |and )?(?:it's |it is )?now \w"
     rf"|^{SUBJECT} (?:was|were|had been)\b[^.;]{{0,60}} (?:but|until) [^.;]{{0,30}}\b{GIVEN_UP}\b"
     rf"|^{SUBJECT} (?:was|were|had been)\b[^.;]{{0,60}} last (?:{PERIOD})\b.{{0,80}}\b(?:now|today|this (?:{PERIOD}))\b"
-    rf"|^{SUBJECT} (?:is|was|are|were) (?:the |our |an? )?(?:old|former|outdated)\b"
-    r"|^[^,.;?!]{0,40}[,.;] ?(?:but |and )?(?:that|this|it|which) (?:was|is) (?:wrong|incorrect|outdated|a mistake)\b")
+    rf"|^{SUBJECT} (?:was|were|had been) (?:in|on|at|the|our|an?|used)\b(?! (?:only|first))[^,.;]{{0,40}} until {WHEN}"
+    rf"|^{SUBJECT},? (?:and )?(?:then|later) {ANOTHER}[\w' -]{{0,40}} (?:since|as of) {WHEN}"
+    rf"|^{SUBJECT} no longer (?:appl|hold|stand|work|count)"
+    rf"|^{SUBJECT} (?:is|was|are|were|would be) (?:the |our |an? |just |simply )?(?:old|former|{WRONG})\b(?! about|-)"
+    rf"|^{SUBJECT} ?[:,(-] ?(?:an? )?(?:{WRONG}|{GIVEN_UP})(?=[.,;)!])"
+    rf"|^{SUBJECT},? (?:perhaps|maybe|possibly) not(?=[.,;!])"
+    rf"|^[^,.;?!]{{0,40}}[,.;] ?(?:but |and )?(?:that|this|it|which)(?: was| is|'s) (?:an? )?{WRONG}\b(?! (?:to|that))"
+    r"|^[^,.;?!]{0,40}[,.;] ?(?:but |though )?(?:i|we) doubt (?:it|that|this)(?=[.,;!])")
 PAST = r"(?:previously|originally|formerly|initially|earlier|at first)"
+UNTIL = (any_case(r"\b(?:was|were|had been|used)(?: (?:in|on|at|the|our|an?))* $"),
+         any_case(rf"^{SUBJECT} until {WHEN}"))  # "it was three until Monday"
+FAILED = any_case(rf"^{SUBJECT} failed\b(?! (?:over|to)\b)")
 PAST_BEFORE = any_case(rf"\b(?:was|were|had been|old|former|{PAST})\b")
 PAST_ONLY = any_case(  # a value said to be of the past, with or without another in its place
     rf"\b{PAST},? (?:it|that|this|the [\w-]+(?: [\w-]+)?) (?:was|were|had been)(?: set to| at)? $"
+    rf"|(?:^|[,;(] ?|\b(?:but|and) )until {WHEN},? (?:it|that|the [\w-]+(?: [\w-]+)?) (?:was|were)(?: set to| at)? $"
     rf"|\b(?:was|were|had been) {PAST}(?: set to| at)? $"
     rf"|\((?:it )?(?:was|were|{PAST}|not)(?: {PAST})? $"
     rf"|\b(?:now|currently)\b[^.;?!]{{0,60}}[,;] {PAST} $")
 SWITCH = any_case(r"\b(?:now|currently|changed|replaced|switched|moved|raised|lowered|increased|reduced|updated)\b"
-                  r"|\bnew(?: [\w-]+)?(?::| is\b| are\b)")
+                  rf"|\bnew(?: [\w-]+)?(?::| is\b| are\b)"
+                  rf"|(?:[,;.-]|\b(?:but|and)) (?:today|nowadays|these days|this (?:{PERIOD}))\b"
+                  rf"|\b(?:is|are|it's) (?={ANOTHER}[\w' -]{{0,40}} (?:now|today|currently)\b)")
 CORRECTED = any_case(r"^(?: [\w'-]+){0,2} ?[,.;(-]+ ?"
                      r"(?:no[,:]|wait,|sorry,|(?:actually|or rather|rather|i mean|make that|correction)\b)")
 FROM = any_case(r"\bfrom $")
@@ -73,7 +104,7 @@ PART_AFTER = any_case(  # and the number before it: 14-16, 14/20, 14:30, 14 000,
 COMPARED = any_case(
     r"\b(?:(?:less|fewer|more|greater|higher|lower|larger|smaller|longer|shorter) (?:[\w-]+ ){0,3}than|under|over|above"
     r"|below|beyond|exceed\w*) (?:about |the )?$|[\w)] ?[<>] ?$|^ ?< ?$")
-NOT_COMPARED = any_case(rf"{NEGATOR}|\bno\b|\bwithout\b")  # "no more than 14" is a claim of 14
+DENIAL = any_case(rf"{NEGATOR}|\b(?:no|nobody|none|without|beyond|despite)\b")  # "no more than 14" is a claim of 14
 RANGE = any_case(rf"{OTHER_NUMBER} to $"), any_case(rf"^ to {OTHER_NUMBER}")
 A_NUMBER = any_case(rf"\b{OTHER_NUMBER}")
 A_WORD = re.compile(r"\w")
@@ -168,16 +199,25 @@ def claimed(sentence, following, patterns):
 def is_claimed(before, said, after):
     """Whether an occurrence, NEAR characters to each side, is claimed: not denied or given up, no part of a number."""
     clause = CLAUSE_START.split(before)[-1]
-    if (is_part_of_number(before[-NUMBER_NEAR:], said, after[:NUMBER_NEAR], clause)
-        or DENIED_BEFORE.search(clause) or PAST_ONLY.search(before) or DENIED_AFTER.search(after)
+    other = A_NUMBER if A_NUMBER.fullmatch(said) else A_WORD
+    if (is_part_of_number(before[-NUMBER_NEAR:], said, after[:NUMBER_NEAR], clause) or not_denied(REJECTED, clause)
+        or DENIED_BEFORE.search(clause) or PAST_ONLY.search(before)
+        or DENIED_AFTER.search(after) and not (MEANWHILE[0].search(clause) and MEANWHILE[1].search(after))
+        or UNTIL[0].search(clause) and UNTIL[1].search(after)
+        or other is A_WORD and FAILED.search(after)  # "three attempts failed" is a count
         or FROM.search(clause) and re.search(r"\bto\b", after)):
         return False
     given_up = PAST_BEFORE.search(clause) and not SWITCH.search(clause)  # "was changed to Redis" gives nothing up
     switch = SWITCH.search(after) if given_up else CORRECTED.search(after)
     if switch is None:
         return True
-    other = A_NUMBER if A_NUMBER.fullmatch(said) else A_WORD
     return not other.search(after, switch.end())  # given up only for something else
+
+
+def not_denied(pattern, clause):
+    """Whether the pattern occurs in a clause and no denial stands before it."""
+    match = pattern.search(clause)
+    return match and not DENIAL.search(clause[: match.start()])
 
 
 def is_part_of_number(before, said, after, clause):
@@ -187,7 +227,7 @@ def is_part_of_number(before, said, after, clause):
     return bool(
         first and (PART_BEFORE.search(before) or re.search(r"(?<!\w)\d{1,3} $", before) and re.match(r"\d{3}\b", said))
         or last and PART_AFTER.search(after)
-        or first and (compared := COMPARED.search(clause)) and not NOT_COMPARED.search(clause[: compared.start()])
+        or first and not_denied(COMPARED, clause)
         or (first and RANGE[0].search(before) or last and RANGE[1].search(after)) and not FROM_OR_SWITCH.search(clause)
         or any(number.start() < end < number.end()
                for number in NUMBER_WORDS.finditer(f"{before}{said}{after}") for end in ends))
