@@ -137,10 +137,12 @@ def ask_all(tasks, model, journal, jobs=1):
         add(entry=model.ask_whole(task["body"], task["seed"], task["input_tokens"], where, add))
 
     pending, pool = [task for task in tasks if kept(task, journal) is None], ThreadPoolExecutor(jobs)
+    bar = progress(None, total=len(pending), desc="answers", unit="answer")  # its import can lose a Ctrl-C: now
     try:
         futures = [pool.submit(ask, task) for task in pending if jobs > 1]
         done = map(ask, pending) if jobs == 1 else (future.result() for future in as_completed(futures))
-        for number, _ in enumerate(progress(done, total=len(pending), desc="answers", unit="answer")):
+        for number, _ in enumerate(done):
+            bar.update()
             if number == 0:
                 check_runner(tasks, model)
     except KeyboardInterrupt:
@@ -152,6 +154,7 @@ def ask_all(tasks, model, journal, jobs=1):
             os._exit(complain("stopped", 130))  # the interpreter would wait for the pool's threads
         raise
     finally:
+        bar.close()
         pool.shutdown(cancel_futures=True)  # what is under way is waited for and kept
     return len(pending)
 

@@ -207,7 +207,8 @@ def that_fit(made, count, losses):
 def check_some(made, losses, path):
     """InputError, with the first thing that was lost, where a set has no case."""
     if not made["cases"]:
-        detail = f"; the first: {losses[0][1]}: {losses[0][2]}" if losses else ""
+        first = sorted(losses, key=lambda loss: loss[0] != "question left out")[:1]  # what cost a case tells more
+        detail = "".join(f"; the first: {place}: {problem}" for _, place, problem in first)
         raise InputError(f"{path}: nothing in it could be imported{detail}")
 
 

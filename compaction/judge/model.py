@@ -5,13 +5,13 @@ prompt that the server counts otherwise ends the run; a reply that broke, was cu
 is {"seed", "incomplete": kind}, and never an answer.
 """
 
-from answers.recording import INCOMPLETE, WHOLE, incomplete_kind
+from answers.recording import entry_misfit, incomplete_kind
 from base.command import InputError, dump, sha256
 from base.lines import append_line, read_entries
 
 GREEDY = {"temperature": 0.0}
 STEP = 256  # a server rounds its window up to this
-KEPT = {"request": str, "reply": (WHOLE, INCOMPLETE)}
+KEPT = {"request": str, "reply": lambda reply: entry_misfit(reply, "it") is None}
 
 
 class NoAnswer(InputError):

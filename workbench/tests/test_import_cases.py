@@ -7,10 +7,10 @@ import unittest
 from collections import Counter
 from pathlib import Path
 
-from base.command import read_json
+from base.command import InputError, read_json
 from base.tests.made import Files, named_cases, needs_tokenizer, run
 from selection.cases import check_set
-from workbench.import_cases import case_set, import_locomo, import_longmemeval, main, that_fit
+from workbench.import_cases import case_set, check_some, import_locomo, import_longmemeval, main, that_fit
 from workbench.tests.made import CHAT, locomo, longmemeval, message, part, question
 
 LOCOMO = Path(os.environ.get("LAB_DATA", "")) / "locomo" / "locomo10.json"
@@ -98,3 +98,5 @@ class Imported(Files):
         self.assertEqual([what for what, _, _ in losses], ["turn left out", "question left out"])
         self.assertEqual(that_fit(case_set(histories, cases[1:], 49), Red(), losses)["cases"], [])
         self.assertIn("cost 50 tokens, the budget leaves 49", losses[-1][2])
+        self.assertRaisesRegex(InputError, "the first: b: 49", check_some, {"cases": []},
+                               [("turn left out", "a", "red"), ("question left out", "b", "49")], "file")

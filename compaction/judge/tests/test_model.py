@@ -115,6 +115,10 @@ class Asking(Files):
             kept(lambda *question: asked.append(question) or {"seed": 1, "incomplete": "empty_text"}, identity, keep)(
                 [{"role": "user", "content": "q"}])
         self.assertEqual(len(asked), 2)
+        reply = json.loads(keep.read_text().splitlines()[0])["reply"]
+        for nothing in (False, None, 0, []):
+            path = self.write("kept.jsonl", [{"request": "x", "reply": {**reply, "incomplete": nothing}}])
+            self.assertRaisesRegex(InputError, "no kept reply", kept, None, "one", path)
 
     def test_another_build_is_asked(self):
         self.server.digest = "0" * 64
