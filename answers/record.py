@@ -7,7 +7,8 @@ planned  {"strategy", "case", "messages", "input_tokens", "sizes": {"num_ctx", "
 task     the same with "seed", "body" (the exact request), "key" (of the journal) and "place" (STRATEGY/CASE seed N)
 journal  a line for each answer, on the disk before the next request: {"kind": "answer", KEY's fields, "entry"}; and
          {"kind": "aside", KEY's fields, "why", "raw" (text) or "entry"} for what came and is no answer. "request" is
-         the SHA-256 of the exact request, the server's version and build among it: an answer belongs to no other
+         the SHA-256 of the exact request, the server's version and build among it: an answer belongs to no other.
+         "sha256" is over the line's other fields, an edited line is refused; lines of earlier versions have none
 """
 
 import os
@@ -20,7 +21,7 @@ from pathlib import Path
 
 from answers.builds import CHECKED_VERSIONS
 from answers.exchange import ServerError, patient
-from answers.recording import entry_misfit, incomplete_kind, json_hash
+from answers.recording import entry_misfit, has_own_hash, incomplete_kind, json_hash
 from answers.server import sampler_options
 from base.command import InputError, complain, progress
 from base.lines import LineFile, read_lines
@@ -33,15 +34,18 @@ LINES = {"answer": {**LINE, "entry": dict}, "aside": {**LINE, "why": str}}
 
 
 class Journal(LineFile):
-    """The open, locked journal of a recording; `answers` maps KEY's fields to an entry, `asides` is a list of lines."""
+    """The open, locked journal of a recording; `answers` maps KEY's fields to an entry, `asides` is a list of lines.
+
+    unhashed  KEY's fields of the answers that nothing tells to be as they came
+    """
 
     def __init__(self, out):
         super().__init__(Path(out).with_name(f"{Path(out).stem}.journal.jsonl"))
-        self.answers, self.asides = {}, []
+        self.answers, self.asides, self.unhashed = {}, [], set()
         try:
             for number, line in read_lines(self.path):
                 if problem := line_misfit(line, self.answers):
-                    raise InputError(f"{self.path}: line {number}: {problem}; move the journal away")
+                    raise InputError(f"{self.path}: line {number}: {problem}; restore it or move the journal away")
                 self.note(line)
         except BaseException:
             os.close(self.file)
@@ -50,6 +54,7 @@ class Journal(LineFile):
     def add(self, key, **came):
         """Keep what came, on the disk when this returns: an `entry`, or with `why` what is no answer to grade."""
         line = {"kind": "aside" if "why" in came else "answer", **dict(zip(KEY, key)), **came}
+        line["sha256"] = json_hash(line)
         self.append(line)
         self.note(line)
 
@@ -57,12 +62,16 @@ class Journal(LineFile):
         if line["kind"] == "aside":
             self.asides.append(line)
         else:
-            self.answers[tuple(line[name] for name in KEY)] = line["entry"]
+            self.answers[key := tuple(line[name] for name in KEY)] = line["entry"]
+            if "sha256" not in line:
+                self.unhashed.add(key)
 
 
 def line_misfit(line, answers):
     """What is wrong with a line of a journal behind others that hold `answers`: it is for a person to look at."""
-    if (problem := misfit(line, LINE) or misfit(line, LINES[line["kind"]])) or line["kind"] == "aside":
+    problem = misfit(line, LINE) or misfit(line, LINES[line["kind"]]) or (
+        "sha256" in line and not has_own_hash(line) and "it was edited after it came")
+    if problem or line["kind"] == "aside":
         return problem
     return (entry_misfit(entry := line["entry"], "its entry")
             or entry["seed"] != line["seed"] and "its entry has another seed"
@@ -189,8 +198,10 @@ def finished(tasks, model, journal, sources):
             "entries_sha256": []})
         sent["entries_sha256"].append(json_hash(entry))
     recorded = {"api": model.api, **model.identity, "build": model.facts, "unverified": list(model.unverified),
-                "options": sampler_options(model.model["options"]), **sources, "requests": requests,
-                "answers_sha256": json_hash(answers)}
+                "options": sampler_options(model.model["options"]), **sources, "requests": requests}
+    if journal.unhashed.isdisjoint(task["key"] for task in tasks):
+        recorded["answers_sha256"] = json_hash(answers)
+    recorded["sha256"] = json_hash({**recorded, "model": model.block})
     return {"model": model.block, "answers": answers, "recorded": recorded}
 
 

@@ -5,7 +5,8 @@ recording  {"model": {...}, "answers": {strategy: {case id: [entry]}}} and, wher
 entry      {"seed", "answer", "tool_calls", "done_reason", "prompt_tokens", "answer_tokens"}, counts in tokens, or
            {"seed", "incomplete"} for a reply that never became an answer
 hashes     recorded.answers_sha256 is over all answers, recorded.requests.STRATEGY.CASE.entries_sha256 over each: an
-           answer that was edited is named. A file that was forged as a whole, hashes included, cannot be told.
+           answer that was edited is named; recorded.sha256 is over the rest of it and "model". A file that was forged
+           as a whole, hashes included, cannot be told.
 keys       {case id: {"must": [compiled pattern], "stale": [compiled pattern]}}; a pattern that could run without end is
            refused: Python cannot stop it. The bound is taken from its text and errs on the safe side
 """
@@ -21,7 +22,7 @@ WHOLE = {"seed": int, "answer": str, "tool_calls": list, "done_reason": str, "pr
 INCOMPLETE = {"seed": int, "incomplete": is_said}
 REQUEST = {"input_tokens?": int, "messages_sha256?": str, "entries_sha256?": [str]}
 RECORDING = {"model": dict, "answers": Each(Each([object], least=1), least=1),
-             "recorded?": {"requests?": Each(Each(REQUEST)), "answers_sha256?": str}}
+             "recorded?": {"requests?": Each(Each(REQUEST)), "answers_sha256?": str, "sha256?": str}}
 MAX_GRADED_CHARS = 8000
 BLANKS = r"\s{0,9}"
 THINKING = re.compile(  # marks of the models that people run: <think>, </thought>, <|channel>, <seed:think>, [THINK]
@@ -68,8 +69,11 @@ def read_recording(path):
              for strategy, cases in data["answers"].items()}
     if odd := [strategy for strategy, own in seeds.items() if own != next(iter(seeds.values()))]:
         raise InputError(f"{path}: strategy {odd[0]!r} has other cases or seeds than the first; record it whole")
-    if data.get("recorded", {}).get("answers_sha256") not in (None, json_hash(data["answers"])):
+    recorded = data.get("recorded", {})
+    if recorded.get("answers_sha256") not in (None, json_hash(data["answers"])):
         raise InputError(f"{path}: the answers are not those that were recorded: their hash differs; record again")
+    if "sha256" in recorded and not has_own_hash({**recorded, "model": data["model"]}):
+        raise InputError(f"{path}: 'model' or 'recorded' was edited after it was recorded; restore it or record again")
     return data
 
 
@@ -100,6 +104,11 @@ def check_entries(entries, sent, where):
 def json_hash(value):
     """SHA-256 of a JSON value, whatever the order of its fields."""
     return sha256(json.dumps(value, sort_keys=True))
+
+
+def has_own_hash(value):
+    """Whether "sha256" of a JSON object is the hash over its other fields."""
+    return value["sha256"] == json_hash({name: value[name] for name in value if name != "sha256"})
 
 
 def same_as_recorded(recording):

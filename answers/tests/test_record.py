@@ -1,9 +1,12 @@
 """Recording against a double: the published shape, and runs that are killed and end as if they had not been."""
 
 import contextlib
+import copy
+import functools
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -62,6 +65,42 @@ class Whole(Recording):
             self.out.write_text(edited, encoding="utf-8")
             with self.subTest(says):
                 self.refused(says, answer_check.main, "--recording", self.out)
+
+    def test_what_a_recording_says_of_model_server_or_requests_was_edited_and_is_believed(self):
+        self.command(self.double().host)
+        recorded = json.loads(self.out.read_text(encoding="utf-8"))
+        for *place, name in (("model", "seeds"), ("recorded", "digest"), ("recorded", "options", "top_k"),
+                             ("recorded", "requests", "recent", "held-latest", "messages_sha256"),
+                             ("recorded", "answers_sha256")):
+            data = copy.deepcopy(recorded)
+            part = functools.reduce(dict.__getitem__, place, data)
+            part[name] = f"{part[name]}0"
+            if name == "answers_sha256":
+                del part[name]
+            with self.subTest(name):
+                self.refused("'model' or 'recorded' was edited", answer_check.main, "--recording",
+                             self.write("edited.json", data))
+
+    def test_an_answer_that_was_edited_in_the_journal_is_recorded_as_if_it_had_come(self):
+        double, journal = self.double(), self.folder / "answer-result.journal.jsonl"
+        self.command(double.host)
+        came, answers = journal.read_bytes(), read_recording(self.out)["answers"]
+        lines = [json.loads(line) for line in came.splitlines()]
+        lines[2]["entry"]["answer"] = "Mateo."
+        edited = "".join(json.dumps(line) + "\n" for line in lines).encode("utf-8")
+        journal.write_bytes(edited)
+        status, printed, err = self.command(double.host)
+        self.assertRegex(err, "line 3: it was edited after it came; restore it or move the journal away\n$")
+        self.assertEqual((status, printed, journal.read_bytes()), (2, None, edited))
+        before = b"".join(re.sub(rb', "sha256": "\w+"}$', b"}", line) + b"\n" for line in came.splitlines()[:4])
+        for kept, says in ((came, "by the recording's own hash"), (before, "not known")):  # and of an earlier version
+            journal.write_bytes(kept)
+            self.out.unlink()
+            status, printed, _ = self.command(double.host)
+            recording = read_recording(self.out)
+            self.assertEqual((status, printed["asked_now"], recording["answers"]), (0, 10 - kept.count(b"\n"), answers))
+            self.assertIn(says, same_as_recorded(recording))
+            self.assertTrue(journal.read_bytes().startswith(kept))
 
     def test_what_a_server_says_in_half_a_surrogate_pair_or_control_characters_stops_the_file_from_being_written(self):
         double = self.double()
