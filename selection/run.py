@@ -245,6 +245,16 @@ def wrong_selection(case, selected, count):
     return None if needed == said else f"says that the request costs {said} tokens, but it costs {needed}"
 
 
+def in_order(texts, rendered):
+    """Whether the texts stand one behind the other in a rendering: in_order(["a", "a"], "<a>") -> False."""
+    place = 0
+    for text in texts:
+        place = rendered.find(text, place) + len(text)
+        if place < len(text):
+            return False
+    return True
+
+
 def unwritten(case, messages, count):
     """Which text of a selection the chat template does not write, or None: no grader may count it.
 
@@ -254,6 +264,8 @@ def unwritten(case, messages, count):
     if not hasattr(count, "text"):
         return None
     contents, rendered = [(message.get("content") or "").strip() for message in messages], count.text(messages)
+    if in_order(contents, rendered):
+        return None
     everything = "\0".join(contents)
     for number, content in enumerate(contents):
         if rendered.count(content) >= everything.count(content):
