@@ -84,6 +84,11 @@ def is_said(value):
     return misfit(value, str) is None and value.strip() != ""
 
 
+def is_count(value):
+    """Whether a value is a whole number from 0 on, of at most nine digits: exact tests of more would take hours."""
+    return misfit(value, int) is None and 0 <= value < 10**9
+
+
 NONE = type(None)
 NAMES = {str: "a text", int: "a whole number", bool: "true or false", list: "a list",
          **dict.fromkeys((dict, Only, Each), "an object")}
@@ -118,18 +123,15 @@ BY_BUDGET = dict(least=1, name=lambda key: key.isascii() and key.isdecimal() and
 SWEEP = {**EVALUATION, "budgets": Each(LEVEL, **BY_BUDGET)}
 SINGLE = {**EVALUATION, **LEVEL}
 
-CHANGE = of_type(str, "strategy case change fact? budget? why?")
-INTERVAL = (NONE, lambda ends: misfit(ends, [NUMBER]) is None and len(ends) == 2)
-PAIRED = {**of_type(int, "total found_recorded found_fresh gained lost"), "mcnemar_p": NUMBER,
-          **of_type(INTERVAL, "interval_recorded interval_fresh")}
+ALLOWED = {**of_type(str, "strategy case change fact? budget?"), "why": is_said}
+PAIRED = of_type(is_count, "total found_recorded found_fresh gained lost")
 STALE_CASES = {"alone": [str], "replaced": [str]}
 COMPARISON = {
-    "decision": str, **of_type([CHANGE], "blocking allowed allowed_unused?"), **of_type(Each(object), "recorded fresh"),
-    "smallest_difference": {"discordant_pairs": int, "mcnemar_p": NUMBER, "cases": int, "within_reach": bool},
-    "results": [{"strategy": str, "budget?": str, "not_graded?": [str],
-                 **dict.fromkeys(("lost", "stale", "gained", "stale gone"), [{"case": str, "fact": str}]),
-                 "over budget": [{"case": str}], "stale_cases?": {"recorded": STALE_CASES, "fresh": STALE_CASES},
-                 "paired": {"cases": PAIRED, "facts": PAIRED}}]}
+    **of_type([ALLOWED], "allowed allowed_unused"), **of_type(Each(object), "recorded fresh"),
+    "results": [{"strategy": str, "budget?": str, "not_graded": [str],
+                 **dict.fromkeys(("lost", "stale", "gained", "stale gone"), [Only(of_type(str, "case fact"))]),
+                 "over budget": [Only(case=str)], "stale_cases": {"recorded": STALE_CASES, "fresh": STALE_CASES},
+                 "paired": Only(cases=PAIRED, facts=PAIRED)}]}
 
 NUMBERED = dict(name=lambda key: key.isascii() and key.isdecimal() and key[0] != "0")
 VERDICTS = ("verbatim", "supported", "absent", "contradicted", "unjudged", "opaque")
@@ -140,23 +142,25 @@ CONTEXT = {"conversation_id": str, **of_type(int, "compaction turn"), "tokens": 
 COMPACTED = {
     "compactor": {"name": str}, "fixtures": {"sha256": str}, "keep_share": SHARE, "gates": Each((*SHARE, str)),
     "counter": Each(object), "manifest_sha256": str, "judge": ({"identity": object, "card": object}, NONE),
-    "budget": of_type(int, "context_limit max_new_tokens margin"), "left_out": of_type(int, "unplaced unannotated"),
-    "contexts": [CONTEXT], "items": [CHECKED]}
+    "budget": of_type(int, "context_limit max_new_tokens margin"), "contexts": [CONTEXT], "items": [CHECKED],
+    "left_out": of_type(is_count, "unplaced unannotated")}
 COMPACTION = {"candidate": COMPACTED, "incumbent?": COMPACTED, "task_success": (dict, NONE), "code?": Each(str)}
 
 SURVEY = {
-    "log": str, "counter": Each(object), **of_type(int, "least block conversations user_turns"), "left_out": Each(int),
-    "budgets": Each({**of_type(int, "fit_whole never_fit"), "rules": Each(
-        of_type(int, "requests failed turns turns_sent tokens cached_tokens"))}, **BY_BUDGET)}
-REPEATED = {"repeats": int, "calls": int, "share": SHARE}
+    "log": str, "counter": Each(object), **of_type(is_count, "least block conversations user_turns"),
+    "left_out": Each(is_count), "budgets": Each({**of_type(is_count, "fit_whole never_fit"), "rules": Each(
+        {**of_type(is_count, "requests failed turns turns_sent"), **of_type(int, "tokens cached_tokens")}, least=1)},
+        **BY_BUDGET)}
+TALK = {"conversation_id": str, "restatements": [{"turn": int, "near": bool, "said?": str}],
+        "hits": [{"turn": int, **of_type(str, "kind name arguments")}]}
 SIGNALS = {
-    "log": Each(int), "user_messages": Each(int), "repeats": {
-        **of_type(int, "window_user_turns hits"), "kinds": Each(int), "after": REPEATED, "control": REPEATED,
-        "sessions": of_type(int, "up down equal"), "sign_test_p": NUMBER},
-    "sample": {"conversations": [{
-        "conversation_id": str, "strength": NUMBER, "restatements": [{"turn": int, "said?": str}],
-        "hits": [{"turn": int, **of_type(str, "kind name arguments")}]}]}}
+    "log": Each(is_count), "repeats": {
+        "window_user_turns": is_count, **of_type(of_type(is_count, "repeats calls"), "after control"),
+        "sessions": Only(of_type(is_count, "up down equal"))},
+    "sample": {"seed": int, "conversations": [TALK]}, "to_look_at": list, "flagged": [TALK]}
+RUN = {"calls": list, "checks": Each((*VERDICTS, "accepted").__contains__), "probe_calls": (dict, NONE)}
 REPLAY = {
-    "compactor": {"name": str}, "judge": ({"identity": object}, NONE), "fixtures": Each(object), "budget": Each(int),
-    "counter": Each(object), "rows": [{**of_type(str, "conversation_id outcome reference"),
-                                       **of_type(bool, "failed calls_differ"), "pairs": Each(str)}], "summary": dict}
+    "compactor": {"name": str}, "judge": ({"identity": object}, NONE), "fixtures": {"conversations": int},
+    "budget": Each(int), "counter": Each(object), "rows": [{
+        "conversation_id": str, "reference": ("run", "accepted trace").__contains__, "failed": bool,
+        **of_type(RUN, "reference_run compacted_run")}]}

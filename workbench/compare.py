@@ -106,40 +106,39 @@ def read_allowed(path):
 
 
 def compare(recorded, fresh, pairs=(), allowed=()):
-    """The gate's result for two reports. `smallest_difference`: the least that so many cases could have shown."""
+    """The gate's result for two reports."""
     check_comparable(recorded, fresh)
     pairs = named_pairs(recorded, fresh, pairs)
     results = [{"strategy": new, **({"budget": budget} if budget else {}),
                 **({"recorded_strategy": old} if old != new else {}),
                 **compare_rows(level["cases"][old], levels(fresh)[budget]["cases"][new])}
                for budget, level in levels(recorded).items() for old, new in pairs]
-    decision, blocking, used = decide(results, allowed)
-    names = set(map(name_of, used))
     hashes = [{key: report[key] for key in report if key.endswith("_sha256") or key == "case_set"}
               for report in (recorded, fresh)]
-    cases = max(result["paired"]["cases"]["total"] for result in results)
-    return {"decision": decision, "blocking": blocking, "allowed": used,
-            "allowed_unused": [entry for entry in allowed if name_of(entry) not in names],
-            "smallest_difference": {"discordant_pairs": LEAST, "mcnemar_p": mcnemar(LEAST, 0), "cases": cases,
-                                    "within_reach": cases >= LEAST},
-            "recorded": hashes[0], "fresh": hashes[1], "results": results}
+    return {**decide(results, allowed), "recorded": hashes[0], "fresh": hashes[1], "results": results}
 
 
 def decide(results, allowed):
-    """(safe, blocked or undecided; the changes that nothing allows; the entries that allow the others)."""
+    """What follows from the results: {"decision": safe, blocked or undecided, "blocking": the changes that nothing
+    allows, "allowed": the entries that allow the others, "allowed_unused", "smallest_difference": the least that so
+    many cases could have shown}."""
     entries = {name_of(entry): entry for entry in reversed(allowed)}
     blocking, used = [], []
     for change in changes_of(results, CHANGES):
         entry = entries.get(name_of(change)) or entries.get(name_of({**change, "budget": None}))
         (used if entry else blocking).append(entry or change)
-    undecided = any(row.get("not_graded") for row in results)
-    return "blocked" if blocking else "undecided" if undecided else "safe", blocking, used
+    decision = "blocked" if blocking else "undecided" if any(row["not_graded"] for row in results) else "safe"
+    names, cases = set(map(name_of, used)), max(row["paired"]["cases"]["total"] for row in results)
+    return {"decision": decision, "blocking": blocking, "allowed": used,
+            "allowed_unused": [entry for entry in allowed if name_of(entry) not in names],
+            "smallest_difference": {"discordant_pairs": LEAST, "mcnemar_p": mcnemar(LEAST, 0), "cases": cases,
+                                    "within_reach": cases >= LEAST}}
 
 
 def changes_of(results, kinds):
     """The changes of these kinds, as `blocking` has them."""
     return [{"change": kind, **{key: row[key] for key in ("strategy", "budget") if key in row}, **item}
-            for row in results for kind in kinds for item in row.get(kind, ())]
+            for row in results for kind in kinds for item in row[kind]]
 
 
 def name_of(change):

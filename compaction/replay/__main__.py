@@ -140,13 +140,19 @@ def replay(fixture, context, agent, judge, count, room, steps=1):
     reference = go_on(full, later, items, fixture, agent, judge) if fits else unplayed(items, "accepted", turns)
     compacted = unplayed(items, "opaque") if failed else go_on(  # failed: no request holds what is above the window
         context["messages"], later, items, fixture, agent, judge)
-    differ = [reference[part] != compacted[part] for part in ("calls", "probe_calls")[: 1 + fits]]
-    return {"conversation_id": fixture["conversation_id"], "turn": turn,
-            "reference": "run" if fits else "accepted trace", "failed": failed,
-            "outcome": pair(reference["checks"].values(), compacted["checks"].values()),
+    row = {"reference": "run" if fits else "accepted trace", "failed": failed}
+    runs = {"reference_run": reference, "compacted_run": compacted}
+    return {"conversation_id": fixture["conversation_id"], "turn": turn, **row, **differences(row | runs), **runs}
+
+
+def differences(row):
+    """{"outcome", "pairs", "calls_differ"} of a row's runs; an accepted trace has no probe's calls to compare."""
+    reference, compacted = row["reference_run"], row["compacted_run"]
+    parts = ("calls", "probe_calls")[: 1 + (row["reference"] == "run")]
+    differ = any(canonical(reference[part]) != canonical(compacted[part]) for part in parts)
+    return {"outcome": pair(reference["checks"].values(), compacted["checks"].values()),
             "pairs": {item: pair([verdict], [compacted["checks"][item]])
-                      for item, verdict in reference["checks"].items()},
-            "calls_differ": not failed and any(differ), "reference_run": reference, "compacted_run": compacted}
+                      for item, verdict in reference["checks"].items()}, "calls_differ": not row["failed"] and differ}
 
 
 def pair(reference, compacted):

@@ -53,7 +53,7 @@ def find_signals(events, path, turns=5, open_at_once=1, labels=None, seed=0):
     """The report of a log's events; labels: as read_labels gives them."""
     counts, sessions, names = Counter(), Counter(up=0, down=0, equal=0), set()
     sums = {side: Counter(repeats=0, calls=0) for side in SIDES}
-    best, flagged, told = [], [], []  # told: the verdicts of all user messages
+    idle, flagged, told = [], [], []  # told: the verdicts of all user messages
     for ended in each_conversation(events, partial(Conversation, turns), open_at_once, counts):
         hits, compactions, shares = ended.calls.end(), ended.calls.compactions, ended.calls.shares()
         own = [made for made in compactions if not made["copied"]]  # those count where they come from
@@ -68,26 +68,51 @@ def find_signals(events, path, turns=5, open_at_once=1, labels=None, seed=0):
         names.add(ended.name)
         told += [{"conversation_id": ended.name, **verdict} for verdict in ended.verdicts]
         restated = [verdict for verdict in ended.verdicts if verdict["kind"] == "restates"]
-        kinds = [hit["kind"] for hit in hits] + ["restates" + " near" * verdict["near"] for verdict in restated]
-        row = {"conversation_id": ended.name, "compactions": len(compactions), "hits": hits, "restatements": restated,
-               "strength": sum(STRENGTH.get(kind, 0) for kind in kinds)}
-        flagged += [row] if hits or restated else []
-        tie = hashlib.blake2b(f"{seed}\0{ended.name}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
-        best = heapq.nlargest(SAMPLE, [*best, (row["strength"], tie, row)], key=lambda entry: entry[:2])
+        row = {"conversation_id": ended.name, "compactions": len(compactions), "hits": hits, "restatements": restated}
+        (flagged if hits or restated else idle).append(row)
+        idle = strongest(idle, seed)
     if not counts["events"]:
         raise InputError(f"{path}: no event in it; import sessions first: python -m compaction.sessions")
     counts["flagged conversations"] = len(flagged)
+    return concluded({
+        "log": dict(sorted(counts.items())), "repeats": {"window_user_turns": turns, **sums, "sessions": sessions},
+        "user_messages": {}, "labels": label_report(labels, told, names) if labels else None,
+        "sample": {"seed": seed, "conversations": idle},
+        "to_look_at": [verdict for verdict in told if verdict["kind"] == "to look at"], "flagged": flagged})
+
+
+def concluded(report):
+    """A report with what follows from its evidence, whatever stood there: sums, shares, the test, the sample."""
+    flagged, seed = [row | {"strength": strength(row)} for row in report["flagged"]], report["sample"]["seed"]
+    idle = [row | {"strength": 0} for row in report["sample"]["conversations"]
+            if not (row["hits"] or row["restatements"])]
     kinds = Counter(hit["kind"] for row in flagged for hit in row["hits"])
-    messages = Counter(verdict["kind"] for verdict in told)
-    messages["restates near a compaction"] = sum(said["near"] for row in flagged for said in row["restatements"])
-    repeats = with_shares({"window_user_turns": turns, "hits": kinds.total(), "kinds": dict(sorted(kinds.items())),
-                           **sums, "sessions": sessions, "sign_test_p": sign_test(sessions["up"], sessions["down"])})
-    rows = [row for *_, row in sorted(best, key=lambda entry: (-entry[0], entry[1]))]
-    return {"log": dict(sorted(counts.items())), "repeats": {**repeats, "says": says(repeats)},
-            "user_messages": dict(sorted(messages.items())),
-            "labels": label_report(labels, told, names) if labels else None,
-            "sample": {"seed": seed, "conversations": [{"rank": n, **row} for n, row in enumerate(rows, 1)]},
-            "to_look_at": [verdict for verdict in told if verdict["kind"] == "to look at"], "flagged": flagged}
+    near = [said["near"] for row in flagged for said in row["restatements"]]
+    messages = {"restates": len(near), "restates near a compaction": sum(near), "to look at": len(report["to_look_at"])}
+    window, *sides, sessions = map(report["repeats"].get, ("window_user_turns", *SIDES, "sessions"))
+    both = all(side["calls"] for side in sides)  # a rate without its control says nothing
+    repeats = {"window_user_turns": window, "hits": kinds.total(), "kinds": dict(sorted(kinds.items())), **{
+                   side: {**counts, "share": counts["repeats"] / counts["calls"] if both else None}
+                   for side, counts in zip(SIDES, sides)},
+               "sessions": sessions, "sign_test_p": sign_test(sessions["up"], sessions["down"])}
+    sample = [{"rank": n, **row} for n, row in enumerate(strongest(flagged + idle, seed), 1)]
+    return report | {"repeats": {**repeats, "says": says(repeats)},
+                     "user_messages": {kind: number for kind, number in messages.items() if number or "near" in kind},
+                     "sample": {"seed": seed, "conversations": sample}, "flagged": flagged}
+
+
+def strength(row):
+    kinds = [hit["kind"] for hit in row["hits"]] + ["restates" + " near" * said["near"] for said in row["restatements"]]
+    return sum(STRENGTH.get(kind, 0) for kind in kinds)
+
+
+def strongest(rows, seed):
+    """The sample of rows, the strongest evidence first; the seed decides ties."""
+    def place(row):
+        name = f"{seed}\0{row['conversation_id']}".encode("utf-8", "surrogatepass")
+        return strength(row), hashlib.blake2b(name, digest_size=8).digest()
+
+    return sorted(heapq.nlargest(SAMPLE, rows, key=place), key=lambda row: (-strength(row), place(row)))
 
 
 def label_report(labels, told, names):
@@ -105,13 +130,6 @@ def label_report(labels, told, names):
             "table": [{"label": label, "told": kind, "messages": n} for (label, kind), n in sorted(pairs.items())],
             "wrongly_taken": wrong, "restatements_without_a_label": sum(
                 kind == "restates" for place, kind in met.items() if place not in labels)}
-
-
-def with_shares(repeats):
-    """`repeats` with the share of either side; None without calls on both: a rate without its control says nothing."""
-    both = all(repeats[side]["calls"] for side in SIDES)
-    return repeats | {side: {**counts, "share": counts["repeats"] / counts["calls"] if both else None}
-                      for side in SIDES for counts in [repeats[side]]}
 
 
 def says(repeats):

@@ -5,14 +5,13 @@ compaction, and opens to the line of the context that decided it. Unjudged and o
 """
 
 from base.command import InputError
-from base.result_files import canonical
 from base.shown import one_line
 from compaction import table as told
 from compaction.fixtures.items import RETAINED
-from compaction.replay.__main__ import summarize
+from compaction.replay.__main__ import differences, summarize
 from compaction.result_file import SIDES, check_report
-from compaction.signals.__main__ import says, with_shares
-from workbench.report.view import BLANK, fields, listed, of, section, table_part
+from compaction.signals.__main__ import SAMPLE, concluded
+from workbench.report.view import BLANK, fields, listed, must_follow, of, section, table_part
 
 MARKS = {"verbatim": "●", "supported": "●", "absent": "○", "contradicted": "!", "unjudged": "?", "opaque": "?"}
 LOST = ("absent", "contradicted")
@@ -94,10 +93,16 @@ def made_of(result, prefix=""):
 
 def replay_section(name, report, args):
     """The section of a replay: the pairs of runs, and what to read."""
+    rows = report["rows"]
+    must_follow(name, "compaction.replay", report, (
+        0 < len({row["conversation_id"] for row in rows}) == len(rows) == report["fixtures"]["conversations"]
+        and all(reference.keys() == compacted.keys() and "accepted" not in compacted.values()
+                and {verdict == "accepted" for verdict in reference.values()} <= {row["reference"] == "accepted trace"}
+                and {verdict == "opaque" for verdict in compacted.values()} <= {row["failed"]}
+                for row in rows for reference, compacted in [
+                    (row["reference_run"]["checks"], row["compacted_run"]["checks"])])),
+                lambda: {"rows": (again := [row | differences(row) for row in rows]), "summary": summarize(again)})
     summary = report["summary"]
-    if canonical(summary) != canonical(summarize(report["rows"])):
-        raise InputError(f"{name}: the summary does not follow from its rows; it was edited or merged: run "
-                         "compaction.replay again")
     counts = ("pairs", "lost", "gained", "unknown")
     rows = [[unit, *map(summary[unit].get, counts), f"{summary[unit]['p']:.3g}"] for unit in ("conversations", "items")]
     note = "Lost: passes without compaction and fails with it. Items are for finding what to read."
@@ -115,13 +120,21 @@ def replay_section(name, report, args):
 
 def signals_section(name, report, args):
     """The section of compaction.signals: calls made again beside their control, and the conversations to read."""
-    repeats = with_shares(report["repeats"])
-    notes = [", ".join(f"{number} {what}" for what, number in report["log"].items()) + ".", says(repeats) + "."]
+    log, repeats, flagged = (report[field] for field in ("log", "repeats", "flagged"))
+    after, control, sessions = (repeats[field] for field in ("after", "control", "sessions"))
+    talks, met = report["sample"]["conversations"], log.get("conversations", 0)
+    must_follow(name, "compaction.signals", report, (
+        sum(len(row["hits"]) for row in flagged) == after["repeats"] <= after["calls"]
+        and sessions["up"] <= sum(row["hits"] != [] for row in flagged)  # no session is up without a hit
+        and sessions["down"] <= control["repeats"] <= control["calls"]
+        and sum(sessions.values()) <= met and len(talks) == min(SAMPLE, met)
+        and len({row["conversation_id"] for row in flagged}) == len(flagged) == log.get("flagged conversations")),
+        lambda: concluded(report))
+    notes = [", ".join(f"{number} {what}" for what, number in log.items()) + ".", repeats["says"] + "."]
     evidence = {"calls made again after a compaction": repeats["kinds"], "user messages": report["user_messages"]}
     kinds = [[where, kind, number] for where, counts in evidence.items() for kind, number in counts.items()]
     parts = [table_part("Kinds of evidence", ["where", "kind", "number"], kinds, text=(0, 1))] if kinds else []
-    sample = [talk for talk in report["sample"]["conversations"]
-              if not args.only or talk["conversation_id"] in args.only]
+    sample = [talk for talk in talks if not args.only or talk["conversation_id"] in args.only]
     parts += listed("Conversations to read, strongest evidence first", [
         (f"{talk['conversation_id']}: strength {talk['strength']}",
          [(f"call, turn {hit['turn']}, {hit['kind']}", f"{hit['name']} {hit['arguments']}") for hit in talk["hits"][:5]]

@@ -10,8 +10,9 @@ the file's name, the result and the options `show`, rows that a matrix may hold,
 from collections import Counter
 
 from base.command import InputError
-from base.result_files import fact_name, graded, levels, stale_alone
-from workbench.compare import changes_of, decide, place_of
+from base.own_code import is_own
+from base.result_files import canonical, fact_name, graded, levels, stale_alone
+from workbench.compare import CHANGES, changes_of, decide, paired, place_of
 from workbench.report.chart import chart
 from workbench.survey import figures_of
 
@@ -47,6 +48,15 @@ def table_part(title, head, rows, text=(0, ), note=""):
 def listed(title, entries):
     """[a list part] of [(head, [(label, text)])], or [] where there is nothing to list."""
     return [{"kind": "list", "title": title, "entries": entries}] if entries else []
+
+
+def must_follow(name, command, result, holds, again=dict):
+    """InputError where a figure of a result does not hold, or a field is not as again() computes it from the rest."""
+    wrong = [field for field, value in again().items() if canonical(value) != canonical(result.get(field))
+             ] if holds else ["a figure in it"]
+    if wrong:
+        raise InputError(f"{name}: {wrong[0]} does not follow from the rest; it was edited or merged: run {command} "
+                         "again")
 
 
 def of(part, total):
@@ -155,15 +165,38 @@ def cell(row, request):
             "figures": f"{figures}; notes: {row['notes']}"}
 
 
+def figures_follow(row):
+    """Yield whether the figures of one strategy in a comparison can be those of the changes that it lists."""
+    lost, stale, over, gained, gone = ({item["case"] for item in row[kind]}
+                                       for kind in (*CHANGES, "gained", "stale gone"))
+    cases, facts, ungraded = row["paired"]["cases"], row["paired"]["facts"], {*row["not_graded"]}
+    yield not ungraded & (lost | gained | stale | gone | over)
+    yield facts["lost"] == len(row["lost"]) and facts["gained"] == len(row["gained"])
+    yield cases["lost"] <= len(lost - gained) and cases["gained"] <= len(gained - lost)
+    for unit in (cases, facts):
+        yield unit["lost"] <= unit["found_recorded"] <= unit["total"] - unit["gained"]
+        yield canonical(unit) == canonical(paired(*map(unit.get, ("total", "found_recorded", "lost", "gained"))))
+    both, lacked = (unit["total"] - unit["found_recorded"] - unit["gained"] for unit in (cases, facts))  # twice missed
+    yield len(lost | gained) - cases["lost"] - cases["gained"] <= both <= lacked + len(lost & gained)
+    yield both > 0 or lacked == 0
+    sides = [[{*row["stale_cases"][side][kind]} - ungraded for kind in ("alone", "replaced")]
+             for side in ("recorded", "fresh")]
+    for side, less, new, (alone, replaced), (was_alone, was_replaced) in (
+        ("recorded", gained, gone, *sides), ("fresh", lost, stale, *reversed(sides))):
+        found = cases[f"found_{side}"]
+        yield len(alone | less) <= cases["total"] - found and len(replaced) <= found <= facts[f"found_{side}"]
+        yield not replaced & (alone | less) and alone & was_replaced <= less
+        yield (alone | replaced) - was_alone - was_replaced <= new <= alone | replaced
+
+
 def comparison_section(name, result, args):
-    """The section of a comparison; InputError where its decision does not follow from the changes that it lists."""
+    """The section of a comparison; InputError where it does not follow from the changes that it lists."""
     results, parts = result["results"], []
-    decision, blocking, _ = decide(results, result["allowed"])
-    counted = all(row["paired"]["facts"][kind] == len(row[kind]) for row in results for kind in ("lost", "gained"))
-    if not counted or (blocking, decision) != (result["blocking"], result["decision"]):
-        raise InputError(f"{name}: the decision does not follow from its changes: edited or merged? compare again")
-    alone = {(place_of(row), case) for row in results if "stale_cases" in row
-             for case in row["stale_cases"]["fresh"]["alone"]}
+    sizes = {row["paired"]["cases"]["total"] + len(row["not_graded"]) for row in results}
+    must_follow(name, "workbench.compare", result,
+                len(sizes - {0}) == len(sizes) == 1 and all(map(all, map(figures_follow, results))),
+                lambda: decide(results, result["allowed"] + result["allowed_unused"]))
+    alone = {(place_of(row), case) for row in results for case in row["stale_cases"]["fresh"]["alone"]}
 
     def entry(item):
         said = ", without its replacement" * (item["change"] == "stale" and (place_of(item), item["case"]) in alone)
@@ -171,10 +204,11 @@ def comparison_section(name, result, args):
             ("fact", item.get("fact", "the whole request")), *([("allowed", item["why"])] if "why" in item else [])]
 
     failed = [(f"not graded, {place_of(row)}, {case}: a selector failed there", [])
-              for row in results for case in row.get("not_graded", ())]
+              for row in results for case in row["not_graded"]]
     for title, entries in (
-        ("Changes that nothing allows", map(entry, blocking)), ("Allowed by name", map(entry, result["allowed"])),
-        ("Allowed, but did not happen", map(entry, result.get("allowed_unused", ()))),
+        ("Changes that nothing allows", map(entry, result["blocking"])),
+        ("Allowed by name", map(entry, result["allowed"])),
+        ("Allowed, but did not happen", map(entry, result["allowed_unused"])),
         ("Not graded, so neither found nor lost", failed),
         ("Gained, or no longer stale", map(entry, changes_of(results, ("gained", "stale gone"))))):
         parts += listed(title, list(entries))
@@ -188,7 +222,7 @@ def comparison_section(name, result, args):
         f"The least this set could have shown: {least['discordant_pairs']} cases that changed, all to one side (exact "
         f"McNemar p {least['mcnemar_p']}){reach}. Facts of one case depend on each other: read the test over cases.")))
     stale = [[place_of(row), *(" to ".join(str(len(row["stale_cases"][side][kind])) for side in ("recorded", "fresh"))
-                               for kind in ("alone", "replaced"))] for row in results if "stale_cases" in row]
+                               for kind in ("alone", "replaced"))] for row in results]
     parts.append(table_part("Cases with a stale fact, recorded to fresh",
                             ["strategy", "alone", "with its replacement"], stale, note=STALE))
     made = [(f"{side}.{field}", text) for side in ("recorded", "fresh") for field, text in hashed_fields(result[side])]
@@ -197,11 +231,13 @@ def comparison_section(name, result, args):
 
 def survey_section(name, report, args):
     """The section of a survey: what each rule sends at every user turn, and what a prompt cache keeps of it."""
-    for level in report["budgets"].values():
-        for rule in level["rules"].values():
-            if (rule["requests"] + rule["failed"] + level["never_fit"] != report["user_turns"]
-                or not 0 <= rule["cached_tokens"] <= rule["tokens"] or not 0 <= rule["turns_sent"] <= rule["turns"]):
-                raise InputError(f"{name}: its figures contradict each other; edited? run workbench.survey again")
+    rules = {tuple(level["rules"]) for level in report["budgets"].values()}
+    must_follow(name, "workbench.survey", report, len(rules) == 1 and all(
+        rule["requests"] + rule["failed"] + level["never_fit"] == report["user_turns"]
+        and level["fit_whole"] + level["never_fit"] <= report["user_turns"] and rule["turns_sent"] <= rule["turns"]
+        and 0 <= rule["cached_tokens"] <= rule["tokens"]
+        and (is_own(strategy) or rule["tokens"] <= rule["requests"] * int(budget))  # one's own may send more
+        for budget, level in report["budgets"].items() for strategy, rule in level["rules"].items()))
     by_budget, parts = {int(budget): figures_of(level) for budget, level in report["budgets"].items()}, []
     if len(by_budget) > 1:
         rules = {lines[0][0]: [line[-1] for line in lines] for lines in zip(*by_budget.values())}

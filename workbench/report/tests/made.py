@@ -4,8 +4,10 @@ from argparse import Namespace
 from html.parser import HTMLParser
 
 from base.shapes import LEVEL
-from base.tests.made import ROOT, Files, run
+from base.tests.made import ROOT, Files, edited, run
+from compaction.replay.__main__ import differences
 from compaction.replay.__main__ import summarize as summarize_replay
+from compaction.signals.__main__ import concluded
 from workbench.report.__main__ import main
 from workbench.tests.made import labelled_case, report, row
 
@@ -20,18 +22,22 @@ RULE = {"requests": 3, "failed": 0, "turns": 8, "turns_sent": 2, "tokens": 100, 
 SURVEY = {"log": "log.jsonl", "log_sha256": "a", "tokenizer_manifest_sha256": "b", "counter": {"model": "m"},
           "least": 0, "block": 1, "conversations": 1, "user_turns": 4, "left_out": {"turn left out": 1},
           "budgets": dict.fromkeys(("128", "1024"), {"fit_whole": 3, "never_fit": 1, "rules": {NASTY: RULE}})}
-REPLAY = {
-    "agent": {}, "compactor": {"name": "c"}, "judge": None, "fixtures": {}, "budget": {}, "counter": {},
-    "rows": [{"conversation_id": NASTY, "outcome": "lost", "reference": "run", "failed": False, "calls_differ": True,
-              "pairs": {"port": "lost", "disk": "same"}}]}
+RUN = {"calls": [["ask", {}]], "answers": ["Ok."], "checks": {"port": "verbatim", "disk": "verbatim"},
+       "probe_calls": {"port": [], "disk": []}}
+ROW = {"conversation_id": NASTY, "turn": 9, "reference": "run", "failed": False, "reference_run": RUN,
+       "compacted_run": {**RUN, "checks": {"port": "absent", "disk": "verbatim"},
+                         "probe_calls": {"port": [["ask", {"item": "port"}]], "disk": []}}}
+REPLAY = {"agent": {}, "compactor": {"name": "c"}, "judge": None, "fixtures": {"conversations": 1}, "budget": {},
+          "counter": {}, "rows": [ROW | differences(ROW)]}
 REPLAY["summary"] = summarize_replay(REPLAY["rows"])
-TALK = {"conversation_id": NASTY, "strength": 5, "restatements": [{"turn": 8, "said": "As I said"}],
+TALK = {"conversation_id": NASTY, "restatements": [{"turn": 8, "near": True, "said": "As I said"}],
         "hits": [{"turn": 7, "kind": "idle", "name": "Read", "arguments": NASTY}]}
-SIGNALS = {"log": {"compactions": 2}, "user_messages": {"restates": 1}, "sample": {"conversations": [TALK]},
-           "repeats": {
-    "window_user_turns": 5, "hits": 1, "kinds": {"idle": 1}, "sign_test_p": 1.0,
-    "after": {"repeats": 1, "calls": 4, "share": 0.25}, "control": {"repeats": 0, "calls": 9, "share": 0.0},
-    "sessions": {"up": 1, "down": 0, "equal": 0}}}
+QUIET = {"conversation_id": "quiet", "restatements": [], "hits": []}
+SIGNALS = concluded({
+    "log": {"compactions": 2, "conversations": 2, "flagged conversations": 1}, "user_messages": {}, "repeats": {
+        "window_user_turns": 5, "after": {"repeats": 1, "calls": 4}, "control": {"repeats": 0, "calls": 9},
+        "sessions": {"up": 1, "down": 0, "equal": 0}},
+    "sample": {"seed": 0, "conversations": [QUIET]}, "to_look_at": [], "flagged": [TALK]})
 UNGRADED = row("two", error="no")
 
 
@@ -40,6 +46,14 @@ def sweep(levels):
     head = {field: value for field, value in report().items() if field not in LEVEL}
     return {**head, "budgets": {budget: {field: report(cases=cases)[field] for field in LEVEL}
                                 for budget, cases in levels.items()}}
+
+
+def changed(result, changes):
+    """A copy of a result, other values at some places, None for none: changed(gate, {"results/0/lost": []})."""
+    for place, value in changes.items():
+        path = [int(part) if part in "01" else part for part in place.split("/")]
+        result = edited(result, path, *[value] * (value is not None))
+    return result
 
 
 class Tags(HTMLParser):

@@ -125,13 +125,8 @@ class Page(Pages):
         twice, better = (copy.deepcopy(report(row("one"), row("two", ["x"]))) for _ in range(2))
         twice["cases"]["recent"].append(row("one"))
         better["summary"]["recent"]["dev"]["facts_found"] += 1
-        safe = {**gate, "decision": "safe", "blocking": []}
-        for result, problem in (
-            (twice, "'one' stands twice"), (better, "not that of its rows"), (safe, "not follow"),
-            ({**safe, "results": [{**changes, "lost": []} for changes in gate["results"]]}, "not follow"),
-            ({**gate, "decision": "safe"}, "not follow"), ({**REPLAY, "rows": []}, "not follow"),
-            ({**REPLAY, "summary": {**REPLAY["summary"], "failed": bool(REPLAY["summary"]["failed"])}}, "not follow"),
-            ({**SURVEY, "user_turns": 5}, "contradict")):
+        for result, problem in ((twice, "'one' stands twice"), (better, "not that of its rows"),
+                                ({**gate, "decision": "safe"}, "decision does not follow")):
             self.refused(problem, main, self.write("result.json", result))
 
     def test_the_contents_name_every_section_with_its_verdict_first(self):
