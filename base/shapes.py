@@ -149,7 +149,7 @@ COMPACTION = {"candidate": COMPACTED, "incumbent?": COMPACTED, "task_success": (
 SURVEY = {
     "log": str, "counter": Each(object), **of_type(is_count, "least block conversations user_turns"),
     "left_out": Each(is_count), "budgets": Each({**of_type(is_count, "fit_whole never_fit"), "rules": Each(
-        {**of_type(is_count, "requests failed turns turns_sent"), **of_type(int, "tokens cached_tokens")}, least=1)},
+        {**of_type(is_count, "requests failed"), **of_type(int, "turns turns_sent tokens cached_tokens")}, least=1)},
         **BY_BUDGET)}
 TALK = {"conversation_id": str, "restatements": [{"turn": int, "near": bool, "said?": str}],
         "hits": [{"turn": int, **of_type(str, "kind name arguments")}]}

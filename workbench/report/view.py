@@ -179,11 +179,10 @@ def figures_follow(row):
     both, lacked = (unit["total"] - unit["found_recorded"] - unit["gained"] for unit in (cases, facts))  # twice missed
     yield len(lost | gained) - cases["lost"] - cases["gained"] <= both <= lacked + len(lost & gained)
     yield both > 0 or lacked == 0
-    sides = [[{*row["stale_cases"][side][kind]} - ungraded for kind in ("alone", "replaced")]
-             for side in ("recorded", "fresh")]
-    for side, less, new, (alone, replaced), (was_alone, was_replaced) in (
-        ("recorded", gained, gone, *sides), ("fresh", lost, stale, *reversed(sides))):
+    for side, other, less, new in (("recorded", "fresh", gained, gone), ("fresh", "recorded", lost, stale)):
         found = cases[f"found_{side}"]
+        alone, replaced, was_alone, was_replaced = (  # with a stale fact there, of the cases that both grade
+            {*row["stale_cases"][at][kind]} - ungraded for at in (side, other) for kind in ("alone", "replaced"))
         yield len(alone | less) <= cases["total"] - found and len(replaced) <= found <= facts[f"found_{side}"]
         yield not replaced & (alone | less) and alone & was_replaced <= less
         yield (alone | replaced) - was_alone - was_replaced <= new <= alone | replaced
@@ -234,8 +233,8 @@ def survey_section(name, report, args):
     rules = {tuple(level["rules"]) for level in report["budgets"].values()}
     must_follow(name, "workbench.survey", report, len(rules) == 1 and all(
         rule["requests"] + rule["failed"] + level["never_fit"] == report["user_turns"]
-        and level["fit_whole"] + level["never_fit"] <= report["user_turns"] and rule["turns_sent"] <= rule["turns"]
-        and 0 <= rule["cached_tokens"] <= rule["tokens"]
+        and level["fit_whole"] + level["never_fit"] <= report["user_turns"]
+        and 0 <= rule["turns_sent"] <= rule["turns"] and 0 <= rule["cached_tokens"] <= rule["tokens"]
         and (is_own(strategy) or rule["tokens"] <= rule["requests"] * int(budget))  # one's own may send more
         for budget, level in report["budgets"].items() for strategy, rule in level["rules"].items()))
     by_budget, parts = {int(budget): figures_of(level) for budget, level in report["budgets"].items()}, []

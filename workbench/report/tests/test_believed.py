@@ -110,6 +110,6 @@ class Believed(Pages):
         self.refused_each(survey, [
             {"user_turns": 5}, {"budgets/128/fit_whole": 4}, {"budgets/128/fit_whole": -1}, {"budgets/1024/rules": {}},
             {"budgets/128/rules/own.py:rule": None}, {place + "requests": 2}, {place + "turns_sent": 9},
-            {place + "failed": -1, place + "requests": 4}, {place + "tokens": 385}, {place + "cached_tokens": 101},
-            {"left_out": {"x": -1}}])
+            {place + "turns_sent": -1}, {place + "failed": -1, place + "requests": 4}, {place + "tokens": 385},
+            {place + "cached_tokens": 101}, {"left_out": {"x": -1}}])
         self.refused_each(read_json(RESULTS[0]), [{"candidate/left_out/unplaced": -1}])
