@@ -23,7 +23,7 @@ def case(instructions="", limit=60):
     return {"instructions": instructions, "current": "q", "history": [], "budget": budget}
 
 
-class Copying(unittest.TestCase):
+class BuiltIn(unittest.TestCase):
     def test_a_compactor_exceeds_its_budget_or_does_not_say_that_it_only_copies(self):
         for name, compactor in BUILT_IN.items():
             self.assertTrue(compactor.extractive)
@@ -35,8 +35,6 @@ class Copying(unittest.TestCase):
             first, *rest = turn_messages(turn)
             self.assertEqual(as_turn(first["content"], rest), turn)
 
-
-class Notes(unittest.TestCase):
     def test_notes_left_by_one_compaction_are_noted_again_or_lost(self):
         fixture = small_fixture()
         for turn in fixture["history"]:
@@ -62,8 +60,6 @@ class Notes(unittest.TestCase):
         self.assertLessEqual(count_words([{"content": left}]) + 1, 60 // 2)  # 1: the question
         self.assertEqual(compactors.carried(case("word " * 99), count_words)["instructions"], "word " * 99)
 
-
-class Ledger(unittest.TestCase):
     def test_a_pin_is_reworded_or_lost(self):
         fronts = [context["messages"][0]["content"] for context in grown(compactors.ledger, 120, 0.75)]
         self.assertTrue(fronts and all("Do not push to main before the audit." in front for front in fronts))

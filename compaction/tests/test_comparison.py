@@ -28,7 +28,7 @@ def side(judge, verdict, keys="", **changes):
                    **changes}
 
 
-class Comparable(unittest.TestCase):
+class Answers(unittest.TestCase):
     def test_other_fixtures_budgets_conversations_or_shares_are_compared(self):
         base = side("j", "absent", "a")
         for same in ({}, {"keep_share": None}, {"judge": {"identity": "j", "card": "measured since"}}):
@@ -44,8 +44,6 @@ class Comparable(unittest.TestCase):
                 with self.subTest(case["name"]):
                     self.assertEqual((incomparable(*pair) or "")[:9], case["told"])
 
-
-class Deciding(unittest.TestCase):
     def test_the_published_example_meets_a_gate(self):
         self.assertEqual([row["state"] for row in rows()], ["missed"] * 5 + ["met"])
         self.assertEqual((rows(p95=[2000])[-1]["state"], compliant(rows())), ("missed", False))

@@ -1,6 +1,5 @@
 """Gates, ranges and what follows from items and contexts: every way a row or an answer can be left open."""
 
-import unittest
 from collections import Counter
 
 from base.command import InputError
@@ -11,7 +10,7 @@ from compaction.tests.doubles import small_fixture
 from compaction.tests.made import made_item, made_result, made_row
 
 
-class Gates(Files):
+class Rows(Files):
     def test_a_gate_is_met_or_missed_by_a_value_that_does_not_decide_it(self):
         for case in named_cases(__file__, "gate-cases.json"):
             with self.subTest(case["name"]):
@@ -26,8 +25,6 @@ class Gates(Files):
             with self.subTest(wrong), self.assertRaises(InputError):
                 read_gates(self.write("gates.json", wrong))
 
-
-class Rows(unittest.TestCase):
     def test_the_default_gates_are_not_the_published_ones(self):
         self.assertEqual(list(GATES.values()), [0.95, 0.90, 0.95, 0.98, 0, "budget"])
 
@@ -47,8 +44,6 @@ class Rows(unittest.TestCase):
                          [2, 6, 2, 3, 2 / 6, 4 / 6])
         self.assertEqual((rows[4]["value"], rows[4]["worst"], rows[4]["best"]), (1, 3, 1))
 
-
-class Compliance(unittest.TestCase):
     def test_what_is_undecided_outweighs_a_missed_gate_or_no_gate_is_compliance(self):
         for states, wanted in (("missed undecided", False), ("met undecided", None), ("met", True)):
             self.assertIs(compliant([{"state": state} for state in states.split()] + [{"state": "no gate"}]), wanted)
@@ -64,8 +59,6 @@ class Compliance(unittest.TestCase):
             result = made_result(extractive=True, said=text, fixtures=fixtures[:count])
             self.assertEqual(tuple(result[field] for field in ("compliant", "uncovered", "never_checked")), wanted)
 
-
-class Items(unittest.TestCase):
     def test_an_item_is_lost_at_another_compaction_or_counted_under_no_difficulty(self):
         said = {1: "Do not push to main", 2: "Do not push to main", 3: "cutover is on Friday"}
         result = made_result(extractive=True, said=said, turns={1: 2, 2: 4, 3: 6})

@@ -57,8 +57,6 @@ class Asking(TestCase):
         self.assertIn("{open}?", prompt)
         self.assertEqual(instruction_region(prompt, tag).count("\nCONSTRAINTS:\n"), 1)
 
-
-class Reading(TestCase):
     def test_every_case_in_the_file(self):
         """A draft, an echo or a quotation wins over the verdict; an unreadable reply is one or is asked without end."""
         for case in named_cases(__file__, "reading-cases.json"):

@@ -1,7 +1,6 @@
 """The card shows what a judge is worth: each figure is right for doubles whose faults are known."""
 
 import json
-import unittest
 from collections import Counter
 
 from base.command import InputError
@@ -31,7 +30,7 @@ def card(verdict_of, repeats=3):
     return make_card("double", LABELLED, ask_all(judge, questions(LABELLED["items"], repeats)))
 
 
-class Card(unittest.TestCase):
+class Card(Files):
     def test_every_case_in_the_file(self):
         for case in named_cases(__file__, "card-cases.json"):
             made = card(lambda label, time, verdicts=case["verdicts"]: verdicts.get(label, label))
@@ -49,8 +48,6 @@ class Card(unittest.TestCase):
                 self.assertEqual(card(verdict_of, REPEATS)["repeats"],
                                  {"times": 10, "items": 12, "compared": compared, "flipped": flipped})
 
-
-class Labels(Files):
     def test_too_few_items_ship_or_one_that_is_planted_is_labelled_supported(self):
         labels = read_labels(LABELS)
         self.assertGreaterEqual(len(labels["items"]), 60)
@@ -68,8 +65,6 @@ class Labels(Files):
             with self.subTest(items), self.assertRaises(InputError):
                 read_labels(self.write("labels.json", LABELLED | {"items": items}))
 
-
-class Command(Files):
     def test_a_double_is_not_named_as_one_or_one_that_cannot_be_read_is_measured(self):
         status, out, err = run(main, *OVERLAP, "--repeats", 1)
         self.assertEqual((status, json.loads(out)["judge"]["double"]), (0, "overlap_judge"))

@@ -7,10 +7,10 @@ Codex        {"item": [role, words]}, {"typed": words}, {"call": [id, name, argu
              {"response": payload}, {"event": payload}, {"meta": payload}
 """
 
-import json
 import tempfile
 from pathlib import Path
 
+from base.tests.made import as_bytes
 from compaction.sessions.__main__ import import_files, summarize, with_contexts
 from compaction.sessions.files import conversation_ids, inputs, look
 
@@ -64,10 +64,8 @@ def imported(files, in_folder=False):
         for name, content in files.items():
             path = Path(folder) / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            if isinstance(content, list) and not name.endswith(".json"):
-                content = "".join(json.dumps(line) + "\n" for line in session(*content))
-            content = content if isinstance(content, (str, bytes)) else json.dumps(content)
-            path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
+            lines = isinstance(content, list) and not name.endswith(".json")
+            path.write_bytes(as_bytes(".jsonl", session(*content)) if lines else as_bytes(name, content))
         paths, others = inputs([folder] if in_folder else [Path(folder) / name for name in files])
         rows, contexts = [], []
         events = import_files([look(path) for path in paths], conversation_ids(paths), rows)

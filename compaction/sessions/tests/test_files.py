@@ -2,29 +2,10 @@
 
 import json
 
-from base.tests.made import Files
+from base.tests.made import Files, named_cases
 from compaction.sessions.files import digest, read_lines
 from compaction.sessions.log import Tally
 from compaction.sessions.tests.made import imported, session
-
-LINES = [  # what goes wrong, bytes of a file, (types of the records read, {what is odd: places})
-    ("the second record on a line is lost or not told", b'{"type":"a"}{"type":"b"}\n{"type":"c"}\n',
-     ["a", "b", "c"], {"several records on one line": "1"}),
-    ("a torn record on a line with others is not told", b'{"type":"a"}{"type":"b","te\n{"type":"c"}\n',
-     ["a", "c"], {"torn record on a line with others": "1"}),
-    ("a torn last line is not told", b'{"type":"a"}\n{"type":"b","text":"hal', ["a"], {"torn line": "2"}),
-    ("torn lines that follow one another are not one place", b'{"type":"a\n{"type":"b\n', [], {"torn line": "1-2"}),
-    ("torn lines apart are one place", b'{"type":"a\n{"type":"b"}\n{"type":"c\n', ["b"], {"torn line": "1,3"}),
-    ("an object inside a torn line is taken for a record", b'e":"x","message":{"type":"inner"}}\n', [],
-     {"torn line": "1"}),
-    ("null bytes are passed over", b'{"type":"a"}\n' + b"\0" * 64 + b"\n", ["a"], {"torn line": "2"}),
-    ("nesting without end raises", b'{"type":' + b"[" * 100_000 + b"\n", [], {"torn line": "1"}),
-    ("a line break inside a text is mended", b'{"type":"a","text":"one\ntwo"}\n{"type":"b"}\n', ["b"],
-     {"torn line": "1-2"}),
-    ("a byte order mark, CRLF or a blank line is told", b'\xef\xbb\xbf{"type":"a"}\r\n\r\n{"type":"b"}\r\n', ["a", "b"],
-     {}),
-    ("a number too long to convert ends the reading", b'{"type":"b","n":' + b"9" * 6000 + b'}\n{"type":"c"}\n', ["c"],
-     {"torn line": "1"})]
 
 
 class Lines(Files):
@@ -36,10 +17,14 @@ class Lines(Files):
         return values, {kind: row["at"] for group in ("unread", "noted") for kind, row in groups[group].items()}
 
     def test_every_file(self):
-        for name, data, types, odd in LINES:
-            with self.subTest(name):
-                values, told = self.read(data)
-                self.assertEqual(([value["type"] for value in values], told), (types, odd))
+        for case in [*named_cases(__file__, "line-cases.json"),
+                     {"name": "nesting without end raises", "text": '{"type":' + "[" * 100_000, "types": []},
+                     {"name": "a number too long to convert ends the reading",
+                      "text": '{"type":"b","n":' + "9" * 6000 + '}\n{"type":"c"}', "types": ["c"]}]:
+            with self.subTest(case["name"]):
+                values, told = self.read(case["text"].encode())
+                self.assertEqual(([value["type"] for value in values], told),
+                                 (case["types"], case.get("told", {"torn line": "1"})))
 
     def test_a_line_of_400_kb_and_not_a_number_and_bytes_that_are_not_utf8_are_kept(self):
         for data, text, odd in ((b"x" * 400_000, "x" * 400_000, {}),

@@ -4,7 +4,6 @@ import json
 import re
 import shutil
 import subprocess
-import unittest
 from pathlib import Path
 
 from base.command import InputError
@@ -22,30 +21,13 @@ SESSION = [
         {"type": "tool_result", "tool_use_id": "t1", "content": "a.py"}]}},
     {"type": "message", "message": {"role": "assistant", "content": [{"type": "text", "text": "Done."}]}},
 ]
-EVENTS = [(1, 0, "user", "tidy up"), (1, 1, "assistant", "I look."), (1, 1, "tool_call", "ls"),
-          (1, 1, "tool_result", "a.py"), (1, 2, "assistant", "Done.")]
+EVENTS = [{"conversation_id": "my-session", "turn": 1, "reply": reply, "kind": kind, **said} for reply, kind, said in (
+    (0, "user", {"content": "tidy up"}), (1, "assistant", {"content": "I look."}),
+    (1, "tool_call", {"name": "ls", "arguments": {"path": "."}, "call_id": "t1"}),
+    (1, "tool_result", {"content": "a.py", "call_id": "t1"}), (2, "assistant", {"content": "Done."}))]
 
 
-def translated(session):
-    """The events that the README's program makes of a session, where there is no jq."""
-    turn = reply = 0
-    for message in (line["message"] for line in session if line["type"] == "message"):
-        if message["role"] == "assistant":
-            reply += 1
-        elif any(block["type"] == "text" for block in message["content"]):
-            turn += 1
-        for block in message["content"]:
-            at = {"conversation_id": "my-session", "turn": max(turn, 1), "reply": reply}
-            if block["type"] == "text":
-                yield {**at, "kind": message["role"], "content": block["text"]}
-            elif block["type"] == "tool_use":
-                yield {**at, "kind": "tool_call", "name": block["name"], "arguments": block["input"],
-                       "call_id": block["id"]}
-            else:
-                yield {**at, "kind": "tool_result", "content": block["content"], "call_id": block["tool_use_id"]}
-
-
-class Documented(Files):
+class Log(Files):
     def test_the_readmes_program_of_ten_lines_writes_a_log_that_is_read(self):
         program = re.search(r"```sh\n(jq .*?)```", README.read_text(encoding="utf-8"), re.DOTALL)[1]
         self.assertLessEqual(len(program.splitlines()), 10)
@@ -53,10 +35,8 @@ class Documented(Files):
         if shutil.which("jq"):
             subprocess.run(["sh", "-c", program], cwd=self.folder, check=True)
         else:
-            self.write("log.local.jsonl", list(translated(SESSION)))
-        events = list(read_log(self.folder / "log.local.jsonl"))
-        self.assertEqual([(e["turn"], e["reply"], e["kind"], e.get("content", e.get("name"))) for e in events], EVENTS)
-        self.assertEqual(events, list(translated(SESSION)))
+            self.write("log.local.jsonl", EVENTS)
+        self.assertEqual(list(read_log(self.folder / "log.local.jsonl")), EVENTS)
 
     def test_a_line_that_is_no_event_is_refused_by_its_number_and_field(self):
         good = {"conversation_id": "a", "turn": 1, "reply": 0, "kind": "user", "content": "go"}
@@ -69,8 +49,6 @@ class Documented(Files):
             with self.subTest(bad[:200]), self.assertRaisesRegex(InputError, f"line 3: .*{problem}"):
                 list(read_log(log))
 
-
-class Contexts(unittest.TestCase):
     EVENT = {"conversation_id": "a", "turn": 3, "reply": 2, "kind": "compaction", "content": "He wants x."}
 
     def test_what_is_kept_stands_behind_the_summary_and_a_summary_among_it_is_not_said_twice(self):

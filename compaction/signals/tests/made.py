@@ -1,13 +1,6 @@
 """Made event logs: nothing of a recorded conversation stands in them."""
 
-import json
-
 RULE = "never push to the release branch without asking Dana"
-
-
-def log_of(*events):
-    """The bytes of an event log."""
-    return b"".join(json.dumps(event).encode("utf-8") + b"\n" for event in events)
 
 
 def conversation(name, again=True, restate=True):

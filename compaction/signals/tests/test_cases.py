@@ -5,13 +5,13 @@ import unittest
 from collections import Counter
 from pathlib import Path
 
+from base.tests.made import named_cases
 from compaction.signals import calls
 from compaction.signals.calls import Calls, call_digest, result_digest
 from compaction.signals.restatements import Said
 from compaction.signals.tests.made import RULE
 
-CASES, PAIRS = (json.loads((Path(__file__).parent / name).read_text(encoding="utf-8"))
-                for name in ("cases.json", "restatement_pairs.json"))
+PAIRS = json.loads((Path(__file__).parent / "restatement_pairs.json").read_text(encoding="utf-8"))["pairs"]
 READ = ["read", {"path": "src/a.py"}]
 
 
@@ -46,20 +46,12 @@ class Cases(unittest.TestCase):
                "functions": ("gives", lambda call, args: getattr(calls, call)(*args))}
 
     def test_every_case_in_the_file(self):
-        for part, (wanted, answer) in self.ANSWERS.items():
-            for case in CASES[part]:
-                with self.subTest(part, case=case["name"]):
-                    given = {field: value for field, value in case.items() if field not in ("name", wanted)}
-                    self.assertEqual(answer(**given), case[wanted])
+        for case in named_cases(__file__, "cases.json"):
+            with self.subTest(case.pop("name")):
+                wanted, answer = self.ANSWERS[case.pop("part")]
+                expected = case.pop(wanted)
+                self.assertEqual(answer(**case), expected)
 
-    def test_the_file_has_cases_of_each_part_and_no_two_share_a_name(self):
-        self.assertEqual(CASES.keys(), self.ANSWERS.keys())
-        for cases in CASES.values():
-            self.assertTrue(cases)
-            self.assertEqual(len({case["name"] for case in cases}), len(cases))
-
-
-class MadeAgain(unittest.TestCase):
     def test_arguments_nested_too_deep_to_write_are_like_no_other_and_end_nothing(self):
         deep = None
         for _ in range(100_000):
@@ -102,8 +94,6 @@ class MadeAgain(unittest.TestCase):
                 self.assertEqual([[shares[side][field] for field in ("repeats", "calls")]
                                   for side in ("after", "control")], [after, control])
 
-
-class SaidAgain(unittest.TestCase):
     def test_the_evidence_names_both_sentences_and_the_earlier_turn(self):
         said = Said()
         for turn, words in enumerate(("look at the parser", f"one more thing. {RULE}. thanks", "and now the lexer"), 1):
@@ -115,10 +105,9 @@ class SaidAgain(unittest.TestCase):
         json.dumps(verdict, ensure_ascii=False).encode("utf-8")  # half a surrogate pair can be shown
 
     def test_the_figures_that_the_readme_states_are_those_of_the_rules(self):
-        pairs = PAIRS["pairs"]  # the project's own, `fresh-*` written when the rules stood
-        self.assertEqual(len({(pair["earlier"], pair["later"]) for pair in pairs}), len(pairs))
-        told = Counter()
-        for pair in pairs:
+        told = Counter()  # over the project's own pairs, `fresh-*` written when the rules stood
+        self.assertEqual(len({(pair["earlier"], pair["later"]) for pair in PAIRS}), len(PAIRS))
+        for pair in PAIRS:
             taken = kind(pair["earlier"], pair["later"], replied=pair.get("replied", True)) == "restates"
             told[pair["id"].split("-")[0], pair["label"] == "restates", taken] += 1
         self.assertEqual([told[start, True, True] for start in ("pair", "fresh")], [14, 7])

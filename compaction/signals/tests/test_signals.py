@@ -8,18 +8,18 @@ from pathlib import Path
 from unittest import mock
 
 from base.command import InputError
-from base.tests.made import Files, run
+from base.tests.made import Files, as_bytes, run
 from compaction.sessions.__main__ import main as import_main
 from compaction.sessions.log import read_events, read_log
 from compaction.signals.__main__ import find_signals, lines_of, main, read_labels
-from compaction.signals.tests.made import RULE, conversation, log_of
+from compaction.signals.tests.made import RULE, conversation
 
 DATA = os.environ.get("LAB_DATA")
 MIXED = [event for pair in zip(conversation("a"), conversation("b")) for event in pair]
 
 
 def signals(events, **options):
-    report = find_signals(read_events(log_of(*events).splitlines(), "log"), "log", **options)
+    report = find_signals(read_events(as_bytes("log.jsonl", events).splitlines(), "log"), "log", **options)
     return report, report["flagged"]
 
 
@@ -77,8 +77,6 @@ class Report(unittest.TestCase):
         report, flagged = signals([{**event, "copied": True} for event in conversation("a")])
         self.assertEqual((flagged, report["log"]["compactions"]), ([], 0))
 
-
-class Labels(unittest.TestCase):
     def test_precision_and_recall_over_the_labelled_messages(self):
         labels = {("a", 2): "restates", ("b", 2): "resent", ("c", 2): "restates", ("d", 2): "unclear"}
         log = [event for name in "abcde" for event in conversation(name, restate=name != "c")]
@@ -92,8 +90,6 @@ class Labels(unittest.TestCase):
         self.assertEqual((report["labels"]["recall"], report["labels"]["conversations_not_in_the_log"]), (1.0, ["z"]))
         self.assertIn("not in the log, not counted: z", "\n".join(lines_of(report)))
 
-
-class Sample(unittest.TestCase):
     def test_the_strongest_come_first_and_ties_are_the_seeds(self):
         log = [event for n in range(30) for event in conversation(f"c{n}", again=n == 7, restate=n < 25)]
         report, again, other = (signals(log, seed=seed)[0] for seed in (1, 1, 2))
@@ -123,8 +119,6 @@ class Sample(unittest.TestCase):
         self.assertEqual((flagged, [verdict["turn"] for verdict in report["to_look_at"]]), ([], [1, 2]))
         self.assertEqual(report["sample"]["conversations"][0]["strength"], 0)
 
-
-class Streams(unittest.TestCase):
     def test_a_mixed_log_needs_conversations_kept_open_and_says_what_it_did_not_read(self):
         report, _ = signals(MIXED)
         self.assertEqual(report["log"]["events of conversations closed before"], 7)
@@ -139,7 +133,8 @@ class Streams(unittest.TestCase):
     def test_memory_grows_with_the_evidence_alone_and_not_with_the_number_of_conversations(self):
         peaks = []
         for number in (50, 150):
-            log = [line for n in range(number) for line in log_of(*conversation(f"c{n:03}", False, False)).splitlines()]
+            events = [event for n in range(number) for event in conversation(f"c{n:03}", False, False)]
+            log = as_bytes("log.jsonl", events).splitlines()
             tracemalloc.start()
             with mock.patch("compaction.signals.__main__.SAMPLE", 2):  # full in both
                 find_signals(read_events(log, "log"), "log")
@@ -156,7 +151,7 @@ class Command(Files):
     def test_the_report_is_one_json_value_with_the_flagged_conversations_last(self):
         for names in ([], ["a"], ["a", "b"]):
             events = [event for name in names for event in conversation(name)] or conversation("z", False, False)
-            status, out, err = run(main, self.write("log.jsonl", log_of(*events)))
+            status, out, err = run(main, self.write("log.jsonl", events))
             report = json.loads(out)
             self.assertEqual((status, list(report)[-1]), (0, "flagged"))
             self.assertEqual([row["conversation_id"] for row in report["flagged"]], names)
@@ -164,14 +159,14 @@ class Command(Files):
     def test_half_a_surrogate_pair_anywhere_in_an_event_does_not_end_the_report(self):
         events = [{**event, "time": "\ud800", "conversation_id": "a\udfff"}
                   | ({"name": "\ud83d"} if "name" in event else {}) for event in conversation("a")]
-        status, out, err = run(main, self.write("log.jsonl", log_of(*events)))
+        status, out, err = run(main, self.write("log.jsonl", events))
         self.assertEqual((status, json.loads(out)["flagged"][0]["hits"][0]["name"]), (0, "?"), err)
 
     def test_a_log_that_is_mixed_is_told(self):
-        self.assertIn("7 events belong to conversations", run(main, self.write("log.jsonl", log_of(*MIXED)))[2])
+        self.assertIn("7 events belong to conversations", run(main, self.write("log.jsonl", MIXED))[2])
 
     def test_refusals_are_one_line(self):
-        log = self.write("log.jsonl", log_of(*conversation("a")))
+        log = self.write("log.jsonl", conversation("a"))
         self.refused("cannot be read", main, "none.jsonl")
         self.refused("cannot be read", main, log, "--labels", "none.json")
         for labels, problem in (([], "it is"), ({"messages": []}, "no message"), ({"messages": [{}]}, "no field")):
