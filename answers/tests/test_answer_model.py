@@ -19,7 +19,7 @@ MESSAGES = SMALL[0]["messages"]
 SIZES = {"num_ctx": 384, "num_predict": 96, "seed": 1}
 
 
-class Addresses(unittest.TestCase):
+class Requests(unittest.TestCase):
     def test_addresses_mean_what_the_server_takes_them_for_or_are_refused(self):
         for case in INPUTS["addresses"]:
             with self.subTest(case["address"]):
@@ -34,8 +34,6 @@ class Addresses(unittest.TestCase):
             os.environ["OLLAMA_HOST"] = double.host
             self.assertEqual(AnswerModel().url, f"http://{double.host}")
 
-
-class Requests(unittest.TestCase):
     def test_overrides_and_tools_reach_the_request_and_the_rest_stays_pinned(self):
         tool = {"type": "function", "function": {"name": "look_up", "parameters": {"type": "object", "properties": {}}}}
         for kind, options in ((AnswerModel, lambda body: body["options"]), (OpenAIModel, lambda body: body)):

@@ -10,7 +10,7 @@ from answers import compare as answer_compare
 from answers.recording import json_hash, read_keys
 from answers.tests.made import CASES, PUBLISHED, REPORT, entry
 from base.command import InputError, NotComparable, dump
-from base.tests.made import ROOT, Files, run
+from base.tests.made import ROOT, Files, edited, named_cases, run
 from selection.facts import in_request
 
 KEYS = read_keys(ROOT / "answer-keys.json")
@@ -66,24 +66,12 @@ class Attribution(Files):
         self.assertEqual(outcomes(result, "required", "recent", "held-correction"), [(False, [0, 0, 4, 0, 1])])
 
     def test_the_report_of_other_requests_is_refused(self):
-        def altered(field, value):
-            report = copy.deepcopy(REPORT)
-            row(report, "held-latest")[field] = value
-            return {"report": report}
-
-        failed, keys = copy.deepcopy(REPORT), copy.deepcopy(KEYS)
-        del failed["cases"]["notes"], row(failed, "held-latest")["required_found"], keys["held-spread"]["must"][1]
-        for says, given in {
-                "costs 63 tokens there": altered("input_tokens", 63), "facts are not": altered("missing", ["other"]),
-                "are not those of": altered("stale_included", ["other"]), "are not those": altered("turns", [99]),
-                "those of the case set": altered("required_total", 2), "lacks the case": {"cases": CASES[:6]},
-                "edited: recent/held-latest": altered("missing", ["Mateo is on call this week"]),
-                "edited: recent": altered("turns", [0]),
-                "no row for notes": {"report": failed, "recording": {"answers": {"notes": {"held-latest": []}}}},
-                "no row for recent/held-latest": {"report": failed}, "1 patterns for 2 required facts": {"keys": keys},
-                "case_set_sha256": {"recording": {**PUBLISHED, "recorded": {"case_set_sha256": "0" * 64}}}}.items():
-            with self.subTest(says), self.assertRaisesRegex(InputError if "keys" in given else NotComparable, says):
-                attribute(**given)
+        given = {"report": REPORT, "recording": PUBLISHED, "cases": CASES, "keys": KEYS}
+        for case in named_cases(__file__, "other-reports.json"):
+            changed = edited(given[case["of"]], case["at"], *case["put"])
+            error = InputError if case["of"] == "keys" else NotComparable
+            with self.subTest(case["name"]), self.assertRaisesRegex(error, case["says"]):
+                attribute(**{**given, case["of"]: changed})
 
     def test_requests_of_as_many_tokens_pass_for_the_ones_that_were_sent(self):
         requests, by_id = {}, {case["id"]: case for case in CASES}
@@ -128,14 +116,6 @@ class Attribution(Files):
         told = outcomes(attribute(report=report, cases=cases), "required", "notes", "held-spread")
         self.assertEqual([sent for sent, _ in told], [True, False])
 
-
-def compare(second, first=PUBLISHED):
-    """(the comparison, its lines as one text)."""
-    result = answer_compare.compare([first, second], [answer_check.verdicts(side, KEYS) for side in (first, second)])
-    return result, "\n".join(answer_compare.comparison_lines(result))
-
-
-class Compare(Files):
     def test_a_recording_with_itself_shows_no_difference(self):
         result, lines = compare(PUBLISHED)
         figures = [result["all"][name] for name in ("pairs", "passed_a", "passed_b", "only_a", "only_b", "p")]
@@ -193,3 +173,9 @@ class Compare(Files):
             self.assertEqual(
                 answer_compare.sign_flip(differences), sum(s >= seen for s in sums) / len(sums), differences)
         self.assertEqual(answer_compare.sign_flip([1] * 100), 2 / 2**100)  # exact, and quick
+
+
+def compare(second, first=PUBLISHED):
+    """(the comparison, its lines as one text)."""
+    result = answer_compare.compare([first, second], [answer_check.verdicts(side, KEYS) for side in (first, second)])
+    return result, "\n".join(answer_compare.comparison_lines(result))

@@ -32,8 +32,6 @@ class Graded(unittest.TestCase):
 
         self.assertTrue(any(case["version_1"] != case["version_2"] for case in GRADES))
 
-
-class Incomplete(unittest.TestCase):
     def test_what_is_no_whole_answer_is_named_and_never_graded(self):
         kinds = {"empty_text": entry(" \n"), "cut_by_length": entry("Mateo is on", done_reason="length"),
                  "unknown_end": entry("Mateo", done_reason="load"), "thinking": entry("Mateo", thinking="Who is it?"),

@@ -42,7 +42,7 @@ class Streams(Files):
                 self.assertRegex(done.stderr, case.get("says", "^"))
 
 
-class Statuses(unittest.TestCase):
+class Commands(Files):
     def test_an_error_has_another_status_or_takes_several_lines_or_moves_the_cursor(self):
         odd = "a\nb\r\x1b[2J\u2028\u202e\udcff naïve 日本.json"
         panic = type("Panic", (BaseException,), {})  # what bindings to other languages raise, outside of Exception
@@ -71,8 +71,6 @@ class Statuses(unittest.TestCase):
             with self.subTest(text[:9]), self.assertRaisesRegex(argparse.ArgumentTypeError, "is no list of positive"):
                 whole_numbers(text)
 
-
-class Commands(Files):
     def test_ctrl_c_during_the_first_import_of_a_command_is_a_traceback(self):
         """pathlib, which all import early, is one here that is stopped while it is imported."""
         self.write("pathlib.py", "raise KeyboardInterrupt")

@@ -1,7 +1,6 @@
 """What a result changed by hand could do: end in a traceback, or pass for one whose figures agree."""
 
 import random
-import unittest
 
 from base.shapes import Each, is_row, misfit
 from base.tests.made import Files, changed_value, edited, named_cases, places, run
@@ -12,7 +11,7 @@ from workbench.tests.made import report as evaluation
 from workbench.tests.made import row
 
 
-class Misfits(unittest.TestCase):
+class Shapes(Files):
     def test_the_place_of_the_first_misfit_is_named(self):
         shape = {"a": [{"n": int}], "b?": (str, type(None)), "c?": Each(bool, least=1, name=str.isupper)}
         for case in named_cases(__file__, "misfits.json"):
@@ -29,8 +28,6 @@ class Misfits(unittest.TestCase):
             with self.subTest(changed):
                 self.assertFalse(is_row(changed))
 
-
-class BrokenResults(Files):
     def test_a_result_that_lacks_a_part_or_has_an_odd_one_is_a_traceback(self):
         pair = [evaluation(row("one", ["x"], ["s"]), row("two")),
                 sweep({"64": {"a": [row("one")]}, "128": {"a": [row("one", ["x"])]}})]

@@ -19,8 +19,6 @@ class Formulas(unittest.TestCase):
         self.assertEqual({(wilson(0, n)[0], wilson(n, n)[1]) for n in range(1, 99)}, {(0, 1)})
         self.assertIsNone(wilson(0, 0))
 
-
-class Resolution(unittest.TestCase):
     def test_three_of_200_at_083_lie_inside_it(self):
         shows = resolution(0.83, 200)
         self.assertEqual([round(shows[name], 3) for name in ("standard_error", "low", "high")], [0.027, 0.778, 0.882])

@@ -12,15 +12,13 @@ NOISE = ["Sure! Here it is:", "It's {this} one:", "```json\n", "````\n```\n", "{
 ALPHABET = "ab'{}[],:\\/#`\n é\u2028😀"
 
 
-class ReplyCases(unittest.TestCase):
+class Replies(unittest.TestCase):
     def test_every_case_in_the_file(self):
         for case in named_cases(__file__, "reply_cases.json"):
             with self.subTest(case["name"]):
                 self.assertEqual(replies.parse_reply(case["reply"]), (case["object"], case["took"]))
                 self.assertEqual(replies.diagnose(case["reply"]), case["diagnosis"])
 
-
-class Properties(unittest.TestCase):
     def test_an_object_in_noise_comes_back_equal(self):
         rng = random.Random(1)
         for _ in range(600):
@@ -88,6 +86,27 @@ class Properties(unittest.TestCase):
             with self.subTest(reply):
                 self.assertIn(replies.parse_reply(reply)[0], (None, {}))
 
+    def test_what_each_reply_is_told_and_when_the_loop_ends(self):
+        unusable = "the reply contained no usable JSON object"
+        for written_replies, validate, obj, problems in (
+            (['{"a": "b'], list, None, [["truncated"]]),  # only a larger allowance helps: not asked again
+            (["no", "{'a': 'it's'}", '{"a": 1}'], lambda _: [], {"a": 1}, [[unusable], [unusable], []]),
+            (['{"a": 1}'] * 3, lambda _: ["too small"], None, [["too small"]] * 3)):
+            asked, given = [], iter(written_replies)
+            result, history = replies.ask_for_object(
+                lambda prompt: asked.append(prompt) or next(given), "Ask.", validate)
+            self.assertEqual((result, [entry["attempt"] for entry in history]), (obj, [*range(1, len(problems) + 1)]))
+            for entry, expected in zip(history, problems, strict=True):
+                self.assertEqual(len(entry["problems"]), len(expected))
+                self.assertTrue(all(map(str.__contains__, entry["problems"], expected)), entry)
+            again = [f"Ask.\n\nPROBLEMS TO FIX:\n- {before[0]}" for before in problems[:-1]]
+            self.assertEqual(asked, ["Ask.", *again])  # problems of an earlier attempt do not pile up
+
+    def test_no_attempts_are_refused(self):
+        for attempts in (0, -1, True, 1.5, None):
+            with self.assertRaisesRegex(ValueError, "max_attempts"):
+                replies.ask_for_object(lambda _: "{}", "Ask.", lambda _: [], attempts)
+
 
 class HostileText(unittest.TestCase):
     """Steps of the interpreter are counted, not time: twice the text may take little more than twice the steps."""
@@ -115,29 +134,6 @@ class HostileText(unittest.TestCase):
 
     def test_a_number_of_a_million_digits_is_refused_or_read_whole(self):
         self.assertIsNone(replies.parse_reply('{"a": ' + "1" * 1_000_000 + "}")[0])
-
-
-class AskForObject(unittest.TestCase):
-    def test_what_each_reply_is_told_and_when_the_loop_ends(self):
-        unusable = "the reply contained no usable JSON object"
-        for written_replies, validate, obj, problems in (
-            (['{"a": "b'], list, None, [["truncated"]]),  # only a larger allowance helps: not asked again
-            (["no", "{'a': 'it's'}", '{"a": 1}'], lambda _: [], {"a": 1}, [[unusable], [unusable], []]),
-            (['{"a": 1}'] * 3, lambda _: ["too small"], None, [["too small"]] * 3)):
-            asked, given = [], iter(written_replies)
-            result, history = replies.ask_for_object(
-                lambda prompt: asked.append(prompt) or next(given), "Ask.", validate)
-            self.assertEqual((result, [entry["attempt"] for entry in history]), (obj, [*range(1, len(problems) + 1)]))
-            for entry, expected in zip(history, problems, strict=True):
-                self.assertEqual(len(entry["problems"]), len(expected))
-                self.assertTrue(all(map(str.__contains__, entry["problems"], expected)), entry)
-            again = [f"Ask.\n\nPROBLEMS TO FIX:\n- {before[0]}" for before in problems[:-1]]
-            self.assertEqual(asked, ["Ask.", *again])  # problems of an earlier attempt do not pile up
-
-    def test_no_attempts_are_refused(self):
-        for attempts in (0, -1, True, 1.5, None):
-            with self.assertRaisesRegex(ValueError, "max_attempts"):
-                replies.ask_for_object(lambda _: "{}", "Ask.", lambda _: [], attempts)
 
 
 def random_object(rng, alphabet):

@@ -6,7 +6,7 @@ from modelkit import retrieval
 from modelkit.segments import split_sentences, words
 
 
-class Segments(unittest.TestCase):
+class Retrieval(unittest.TestCase):
     def test_text_that_is_all_ascii_goes_the_short_way_to_the_same_words(self):
         rng = random.Random(1)
         for _ in range(300):
@@ -29,8 +29,6 @@ class Segments(unittest.TestCase):
         for run in (".", "a.", '."', "。", "\n", "\n ", "Mr. ", "1. ", "?!", "x" * 50 + ". "):
             split_sentences(run * (50_000 // len(run)))
 
-
-class Retrieval(unittest.TestCase):
     def test_every_text_is_covered_by_chunks_no_longer_than_the_size(self):
         for length in range(20):
             text = "abcdefghijklmnopqrst"[:length]

@@ -6,7 +6,7 @@ CASE = {"id": "c", "question": "q", "exact": "14 Days", "must": ["14"], "must_no
         "rubric": [(3, "number", lambda answer: "14" in answer), (1, "polite", lambda answer: "please" in answer)]}
 
 
-class Answers(unittest.TestCase):
+class Scoring(unittest.TestCase):
     def test_rubric_weights_need_not_sum_to_one(self):
         self.assertEqual(scoring.rubric_score("14", CASE), (0.75, ["polite"]))
 
@@ -19,8 +19,6 @@ class Answers(unittest.TestCase):
             with self.subTest(cases), self.assertRaisesRegex(ValueError, problem):
                 scoring.evaluate(lambda _: answer, cases)
 
-
-class Judges(unittest.TestCase):
     def test_both_orders_have_to_say_the_same(self):
         better = lambda _, first, second: "first" if first > second else "second"  # noqa: E731
         for judge, a, b, said in ((lambda *_: "first", 1, 2, "tie"), (lambda *_: "second", 1, 2, "tie"),
@@ -34,8 +32,6 @@ class Judges(unittest.TestCase):
         self.assertEqual(scoring.repeat(lambda _: next(scores), "a", 3), [1, 0, 1])
         self.assertRaises(ValueError, scoring.repeat, len, "a", 0)
 
-
-class Gates(unittest.TestCase):
     def test_a_mean_that_rises_ships_past_a_case_that_broke_and_no_change_ships(self):
         for candidate, gates in (({"a": 1, "b": 0.5}, ("ship", "hold")), ({"b": 1, "a": 1e-12}, ("ship", "ship"))):
             result = scoring.compare({"a": 0, "b": 1}, candidate)

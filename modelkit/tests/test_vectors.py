@@ -27,7 +27,10 @@ PLAIN = {  # name of an entry: what is called, the entry's fields that it takes 
     "retrieval.cosine_of_embeddings": (
         lambda *texts: retrieval.cosine(*map(retrieval.embed, texts)), "a b", "result"),
     "tools.tool_manifest": (tools.tool_manifest, "tools", "result"),
-    "tools.check_call": (partial(tools.check_call, tools=REGISTRY), "name arguments", "problems")}
+    "tools.check_call": (partial(tools.check_call, tools=REGISTRY), "name arguments", "problems"),
+    "scoring.compare": (lambda *scores: [compared := scoring.compare(*scores), scoring.gate_on_mean(compared),
+                                         scoring.gate_on_regressions(compared)],
+                        "golden candidate", "result gate_on_mean gate_on_regressions")}
 
 
 def plain(value):
@@ -35,7 +38,7 @@ def plain(value):
     return json.loads(json.dumps(value), parse_float=lambda number: round(float(number), 10))
 
 
-class Functions(unittest.TestCase):
+class Vectors(unittest.TestCase):
     def test_every_case_in_the_file(self):
         for case in named_cases(__file__, "function_cases.json"):
             module, name = case["call"].split(".")
@@ -46,8 +49,6 @@ class Functions(unittest.TestCase):
                 else:
                     self.assertEqual(plain(function(*case["args"])), case["gives"])
 
-
-class Vectors(unittest.TestCase):
     def alike(self, result, expected):
         self.assertEqual(plain(result), plain(expected))
 
@@ -209,13 +210,6 @@ class Vectors(unittest.TestCase):
 
         self.assertEqual(scoring.both_orders(judge, "?", 0.5, 0.6), entry["close"])
         self.assertEqual(scoring.both_orders(judge, "?", 0.9, 0.5), entry["far_apart"])
-
-    def test_scoring_compare(self):
-        entry = VECTORS["scoring.compare"]
-        result = scoring.compare(entry["golden"], entry["candidate"])
-        self.alike(result, entry["result"])
-        self.assertEqual(scoring.gate_on_mean(result), entry["gate_on_mean"])
-        self.assertEqual(scoring.gate_on_regressions(result), entry["gate_on_regressions"])
 
     def test_scoring_choose(self):
         entry = VECTORS["scoring.choose"]

@@ -31,7 +31,7 @@ def request_of(case, turns=(), notes=(), messages=None, question=None, rule=None
     return selected
 
 
-class Credits(unittest.TestCase):
+class Facts(unittest.TestCase):
     def test_a_fact_is_credited_that_the_request_does_not_hold_or_one_that_it_holds_is_missed(self):
         for row in named_cases(__file__, "fact-cases.json"):
             facts = list(map(fact, row["required"]))
@@ -44,8 +44,6 @@ class Credits(unittest.TestCase):
                     self.assertEqual([fact for fact in facts if fact not in graded["missing"]], credited)
                     self.assertEqual(graded["stale_included"], credited)
 
-
-class Rendered(unittest.TestCase):
     def test_a_fact_that_the_template_cuts_is_found(self):
         tool = {"user": "Which?", "assistant": "This.", "messages": [
             {"role": "assistant", "content": "", "tool_calls": []}, {"role": "tool", "content": "port 1"}]}
@@ -71,8 +69,6 @@ class Rendered(unittest.TestCase):
         check_rendered([case, {**case, "id": "again"}], template, "s.json")
         self.assertEqual(template.asked, 3)  # two messages, and one turn of nothing
 
-
-class Ambiguous(unittest.TestCase):
     def test_a_text_that_is_part_of_another_statement_goes_unsaid(self):
         for turns, text, told in (
                 ("in 24 hours", "4 hours", [0]), ("2.4 hours", "4 hours", [0]), ("14,000", "14", [0]),

@@ -8,6 +8,7 @@ from base.tests.made import needs_tokenizer
 from selection.retrievers import fill_messages, joined, text_and_date, units
 from selection.tests.made import Adding, case, count, random_text
 from strategies import available
+from tokenizer import counter
 
 WORDS = ["harbour", "lights", "Lagos", "dogs.", "\n\nso", " x ", "naïve", "東京", "{}", "12,5"]
 
@@ -87,14 +88,10 @@ class Costs(unittest.TestCase):
     @needs_tokenizer
     @mock.patch("tokenizer.MANY", -1)  # no line about whole counts among the tests' dots
     def test_the_model_itself_chooses_otherwise(self):
-        from tokenizer import counter
-
         self.compare_random(counter(), 40)
 
     @needs_tokenizer
     def test_what_stands_behind_a_blank_reply_costs_what_it_did_when_something_comes_before_it(self):
-        from tokenizer import counter
-
         turns = [{"user": "Which?", "assistant": "dogs."}, {"user": "Lagos", "assistant": "  "},
                  {"user": "x", "assistant": "lights"}]
         dated = [{**turn, "user": f"[day 1] {turn['user']}", "session": "1", "date": "day 1"} for turn in turns]

@@ -42,18 +42,22 @@ WRONG = named_cases(__file__, "wrong-selectors.json")  # what a selector gives, 
 OWN += "".join(f"def wrong_{number}(case, count): return {row['gives']}\n" for number, row in enumerate(WRONG))
 
 
+def sending(*said):
+    """A selector that sends these messages and the question."""
+    def select(case, count):
+        messages = [*said, {"role": "user", "content": case["current"]}]
+        return {"messages": messages, "turns": [], "notes": 0, "input_tokens": count(messages)}
+
+    return select
+
+
 class Alone(unittest.TestCase):
     def test_a_text_that_the_template_cuts_is_searched_for_facts(self):
         own = {"role": "assistant", "content": "It is 3.</think>No."}
         template = Template(lambda message: message["content"].rpartition("</think>")[2])
-
-        def select(case, count):
-            messages = [own, {"role": "user", "content": case["current"]}]
-            return {"messages": messages, "turns": [], "notes": 0, "input_tokens": count(messages)}
-
-        self.assertEqual(run_one("own.py:f", select, case_of(), template)[1],
+        self.assertEqual(run_one("own.py:f", sending(own), case_of(), template)[1],
                          "returned message 1, whose text the chat template changes: 'It is 3.</think>No.'")
-        self.assertIsNone(run_one("own.py:f", select, case_of(("x", own["content"])), template)[1])
+        self.assertIsNone(run_one("own.py:f", sending(own), case_of(("x", own["content"])), template)[1])
 
     def test_a_tool_result_that_the_template_leaves_out_without_its_call_is_searched_for_facts(self):
         calling = {"role": "assistant", "content": "", "tool_calls": [CALL]}
@@ -62,17 +66,13 @@ class Alone(unittest.TestCase):
 
         class Calls(Template):
             def text(self, messages):
-                pairs = zip([{}, *messages], messages)
-                return super().text([said for before, said in pairs if said["role"] != "tool" or "tool_calls" in before])
+                return super().text([said for before, said in zip([{}, *messages], messages)
+                                     if said["role"] != "tool" or "tool_calls" in before])
 
-        for sent, told in (([result], "leaves out here: 'x is here'"), ([calling, result], "None"),
-                           ([result, {"role": "user", "content": "And x is here, too."}], "leaves out here: 'x is here'"),
-                           ([calling, result, result], "leaves out here: 'x is here'")):
-            def select(case, count, sent=sent):
-                messages = [*sent, {"role": "user", "content": case["current"]}]
-                return {"messages": messages, "turns": [], "notes": 0, "input_tokens": count(messages)}
-
-            self.assertIn(told, str(run_one("own.py:f", select, case, Calls())[1]))
+        self.assertIsNone(run_one("own.py:f", sending(calling, result), case, Calls())[1])
+        for sent in [result], [result, {"role": "user", "content": "And x is here, too."}], [calling, result, result]:
+            told = run_one("own.py:f", sending(*sent), case, Calls())[1]
+            self.assertIn("leaves out here: 'x is here'", told)
 
     def test_a_rule_is_handed_the_answers(self):
         case = case_of(("x is here", "y"), stale=("y",))

@@ -14,7 +14,7 @@ def report_of(rows, budgets=None):
     return {"budgets": {str(budget): level for budget in budgets}} if budgets else level
 
 
-class Shown(unittest.TestCase):
+class Reporting(unittest.TestCase):
     def test_a_stale_fact_without_its_replacement_is_not_told_from_one_with_it(self):
         rows = [row("a", missing=["x"], stale=["y"]), row("b", stale=["y"]), row("c", missing=["x"])]
         self.assertEqual(list(summary_lines(report_of({"recent": rows}))),
@@ -48,8 +48,6 @@ class Shown(unittest.TestCase):
         told = run(lambda _: tell(["a\x1b[2J"] * 22))
         self.assertEqual(told, (0, "", "a\\x1b[2J\n" * 20 + "and 2 more, all in the report\n"))
 
-
-class Remarks(unittest.TestCase):
     def test_a_fact_of_two_turns_goes_unsaid(self):
         case = case_of(("4 hours", "x"), ("y", "4 hours"), ("24 days", "x"), required=["4 hours"], stale=["4 days"])
         first, second = remarks([case], ["recent"])

@@ -6,7 +6,7 @@ import unittest
 from unittest import mock
 
 import evaluate
-from base.tests.made import needs_tokenizer
+from base.tests.made import named_cases, needs_tokenizer
 from modelkit.retrieval import cosine, embed
 from selection import retrievers
 from selection.reporting import explain
@@ -20,24 +20,12 @@ def turns_of(rule, *args, **more):
     return SELECTORS[rule](case(*args, **more), count)["turns"]
 
 
-class EverySelector(unittest.TestCase):
+class Selectors(unittest.TestCase):
     def test_a_rule_that_looks_at_turns_takes_others(self):
-        tool = {"user": "look", "assistant": "", "messages": [
-            {"role": "assistant", "content": "", "tool_calls": []},
-            {"role": "tool", "tool_call_id": "t", "content": "harbour: 3 ships"}]}
-        for failure, expected, room, *given in (
-            ("a turn that scores nothing", [1], 99, "Which harbour?", "cats", "the harbour of Lagos", "dogs"),
-            ("turns that score nothing", [], 99, "Which harbour?", "cats", "dogs"),
-            ("turns of no history", [], 99, "Which harbour?"), ("turns for no question", [], 99, "", "cats"),
-            ("the older of equals", [2], 6, "harbour", "harbour", "harbour", "harbour"),
-            ("nothing after what does not fit", [1], 8, "harbour lights", "harbour lights " + "x " * 50, "lights"),
-            ("nothing that tools said", [1], 99, "harbour ships", "cats", tool),
-            ("no words of other scripts", [1], 99, "Где гавань?", "кошки", "гавань там"),
-            ("no words without spaces", [1], 99, "東京の天気", "猫がいる", "東京は晴れ"),
-            ("no singular", [1], 99, "which passwords?", "cats", "the password is long"),
-        ):
+        for row in named_cases(__file__, "taken-turns.json"):
             for rule in ("bm25", "dense", "rerank"):
-                self.assertEqual(turns_of(rule, *given, room=room), expected, (rule, failure))
+                with self.subTest(row["name"], rule=rule):
+                    self.assertEqual(turns_of(rule, row["question"], *row["turns"], room=row["room"]), row["takes"])
 
     def test_asking_changes_the_case_or_a_history_that_has_grown_is_not_indexed_again(self):
         for name, select in SELECTORS.items():
@@ -73,8 +61,6 @@ class EverySelector(unittest.TestCase):
             self.assertIn(0, turns_of(name, "harbour", "harbour", "cats", "dogs", room=10), name)
         self.assertEqual(turns_of("relevant-filled", "harbour", "harbour", "cats", "dogs", room=10), [0, 2])
 
-
-class NearMessages(unittest.TestCase):
     def test_a_fact_of_a_message_that_was_not_chosen_is_found(self):
         given = case("harbour", {"id": "t", "user": "harbour " * 9, "assistant": "harbour in May"}, room=7)
         given |= {"required": [{"turn": "t", "text": "in May"}], "stale": [{"turn": "t", "text": "harbour harbour"}]}
@@ -92,14 +78,10 @@ class NearMessages(unittest.TestCase):
         self.assertIn("  turn 1  + taken", lines)
         self.assertIn("  turn 2  + taken in part: assistant", lines)
 
-
-class Near(unittest.TestCase):
     def test_the_turn_beside_the_words_of_the_question_is_missed_or_one_far_off_found(self):
         turns = ("ships", FAR, "Since May.", "How long have you lived at the harbour?", FAR, "cats")
         self.assertEqual({0, 2, 3, 5} & set(turns_of("near", "harbour", *turns)), {2, 3})
 
-
-class RerankAndDense(unittest.TestCase):
     def test_neighbouring_words_count_no_more_than_words_apart(self):
         turns = ("the laptop is old and the warranty, laptop bag warranty", "our laptop warranty ends in May")
         self.assertEqual(turns_of("rerank", "laptop warranty", *turns, room=17), [1])

@@ -25,6 +25,17 @@ class Rules(unittest.TestCase):
         self.assertEqual(said, [("system", "Be brief."), ("user", "one"), ("assistant", ""), ("tool", "a b"),
                                 ("assistant", "1"), ("user", "three"), ("assistant", "3"), ("user", "What is it?")])
 
+    def test_a_rule_chooses_other_turns_or_notes_than_its_text_says(self):
+        rng, parts = random.Random(4), "Must limit never! port\nhost  port. <a> & Port? the of 14".split(" ")
+        for _ in range(200):
+            question, *said = (" ".join(rng.choices(parts, k=rng.choice((2, 3, 9, 40)))) for _ in range(15))
+            turns = list(zip(said[::2], said[1::2]))[: rng.randint(1, 7)]
+            case = case_of(*turns, current=question, room=rng.randint(50, 200))
+            for name, select in STRATEGIES.items():
+                selected = select(case, count)
+                turns, notes = as_published(name, case)
+                self.assertEqual((selected["turns"], selected["messages"]), (turns, render(case, turns, notes)), name)
+
 
 def as_published(name, case):
     """(turns, notes) that a rule of strategies.py has to choose, written as its text reads: every candidate counted."""
@@ -60,16 +71,3 @@ def as_published(name, case):
             break
         notes.insert(0, line)
     return sorted(turns), notes
-
-
-class Published(unittest.TestCase):
-    def test_a_rule_chooses_other_turns_or_notes_than_its_text_says(self):
-        rng, parts = random.Random(4), "Must limit never! port\nhost  port. <a> & Port? the of 14".split(" ")
-        for _ in range(200):
-            question, *said = (" ".join(rng.choices(parts, k=rng.choice((2, 3, 9, 40)))) for _ in range(15))
-            turns = list(zip(said[::2], said[1::2]))[: rng.randint(1, 7)]
-            case = case_of(*turns, current=question, room=rng.randint(50, 200))
-            for name, select in STRATEGIES.items():
-                selected = select(case, count)
-                turns, notes = as_published(name, case)
-                self.assertEqual((selected["turns"], selected["messages"]), (turns, render(case, turns, notes)), name)

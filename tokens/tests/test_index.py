@@ -35,8 +35,6 @@ class Places(Packages):
         self.assertEqual(self.fetch(find_links=str(self.folder / "links.html")), TEMPLATE)
         self.unfetched("names no index", no_index="true", index_url=server.url)
 
-
-class Refusals(Packages):
     def test_an_archive_with_other_bytes_is_taken_or_no_other_place_is_tried(self):
         bad, good = self.index(data=self.data + b"x").url + "/simple", self.index().url + "/simple"
         self.unfetched("is not the pinned archive", index_url=bad)

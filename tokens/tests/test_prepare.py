@@ -20,7 +20,7 @@ WRONG = {name: b"x" * len(data) for name, data in CONTENTS.items()}
 HALF = {**CONTENTS, "chat_template.jinja": b"<html>"}
 
 
-class Sources(Folder):
+class Runs(Folder):
     def test_the_first_source_with_the_pinned_bytes_is_not_used_or_not_told(self):
         for name, data in CONTENTS.items():
             self.write(name, data)
@@ -67,8 +67,6 @@ class Sources(Folder):
         self.assertEqual(named, ["folder files", "Hugging Face hub", "package index"])
         self.assertEqual(list(prepare.known_sources({**self.manifest, "revision": None}, None)), ["package index"])
 
-
-class Disk(Folder):
     def test_a_full_disk_is_a_traceback_or_leaves_something(self):
         with mock.patch("base.command.os.fsync", side_effect=OSError(28, "No space left")):
             self.unprepared("No space left.*LAB_TOKENIZER", one=CONTENTS.get)

@@ -1,7 +1,6 @@
 """Counting a file of messages: each form of file, and lines that add up to the request."""
 
 import json
-import unittest
 from unittest import mock
 
 import tokenizer
@@ -30,8 +29,6 @@ class Requests(Files):
                 else:
                     self.assertEqual(read_requests(path), case["reads"])
 
-
-class Costs(unittest.TestCase):
     def test_the_lines_do_not_add_up_to_the_request(self):
         self.assertEqual(cost_by_message(characters, SAID, None), {"tokens": 23, "around": 10, "messages": [
             {"role": "system", "tokens": None}, {"role": "user", "tokens": 13}]})

@@ -11,7 +11,7 @@ from tokens.manifest import folder
 from tokens.tests.template_table import PINNED, conversation, kept_templates, rows
 
 
-class Real(unittest.TestCase):
+class Templates(unittest.TestCase):
     def test_a_count_is_wrong_or_another_conversation_is_refused_than_by_transformers(self):
         if not (folder() / "templates").is_dir():
             self.skipTest("no templates there: python -m tokens.tests.template_table fetches them")
@@ -28,8 +28,6 @@ class Real(unittest.TestCase):
                     ways.append(row["way"])
         self.assertGreaterEqual(ways.count("sum"), 95)
 
-
-class Pins(unittest.TestCase):
     def test_a_template_is_tried_that_nobody_pinned_or_with_others_conversations_on_another_python(self):
         pinned = read_json(PINNED)
         for archive, members in pinned["archives"].items():

@@ -138,8 +138,6 @@ class Chosen(unittest.TestCase):
             self.assertEqual((got["messages"][2]["tool_calls"], got["messages"][2]["content"] or ""), ([CALL], ""))
             self.assertEqual([part["messages"] for part in got["left_out"]], [[4], [5]])
 
-
-class Ordinary(unittest.TestCase):
     def test_a_turn_that_cannot_be_read_or_counted_fails_the_request_or_is_not_passed_on_when_it_is_the_last(self):
         for name, turn in ODD.items():
             with self.subTest(name):

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import unittest
 from functools import lru_cache
 from unittest import mock
 
@@ -15,7 +14,7 @@ from tokenizer import counter
 from workbench import bench
 
 
-class Options(Files):
+class Bench(Files):
     def test_unknown_parts_or_a_tokenizer_that_is_not_there_are_measured_or_a_traceback(self):
         with mock.patch.object(bench, "alone", side_effect=AssertionError("measured")):
             for parts in ("nope", ",", "fill,nope"):
@@ -24,16 +23,12 @@ class Options(Files):
                 for part in bench.PARTS.keys() - {"answers", "signals"}:
                     self.refused("run: python prepare.py", bench.main, "--parts", part)
 
-
-class Generated(unittest.TestCase):
     def test_a_generated_case_is_refused_differs_with_the_same_seed_or_is_always_one(self):
         case = bench.made_case(20, 900)
         self.assertEqual(case, bench.made_case(20, 900))
         self.assertNotEqual(case["history"][0], bench.made_case(21, 900)["history"][0])
         self.assertEqual(len(check_set([{**case, "required": [case["history"][3]["user"]]}], "made")), 1)
 
-
-class Rows(unittest.TestCase):
     def test_a_figure_keeps_other_than_four_digits_or_answers_are_not_graded(self):
         self.assertEqual(bench.rounded({"s": 0.0123456, "n": 123456}), {"s": 0.01235, "n": 123456})
         self.assertGreater(bench.answers(200)["eight_times_as_long_over"], 0)
@@ -56,8 +51,6 @@ class Rows(unittest.TestCase):
             for name, select in STRATEGIES.items():
                 self.assertEqual(select(case, plain), select(case, counter()), name)
 
-
-class Stopped(Files):
     def test_a_stop_waits_for_the_part_that_is_measured_or_leaves_what_it_started(self):
         os.mkfifo(pipe := self.folder / "pipe")
         code = "from selection.tests.made import sleeps; from workbench.bench import alone; "

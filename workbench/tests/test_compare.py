@@ -47,8 +47,6 @@ class Gate(unittest.TestCase):
             with self.subTest(text), self.assertRaises(InputError):
                 compare(before, after, pairs=[text])
 
-
-class Figures(unittest.TestCase):
     def test_the_least_that_can_be_shown_is_other_than_six_discordant_pairs(self):
         self.assertLessEqual(mcnemar(LEAST, 0), 0.05)
         self.assertGreater(mcnemar(LEAST - 1, 0), 0.05)

@@ -61,6 +61,30 @@ class Pages(unittest.TestCase):
                 with self.subTest(path.relative_to(ROOT)):
                     self.assertTrue(path.stem[:2] == "__" or path.name in PAGES[f"{room}/README.md"])
 
+    def test_every_command_shows_an_example_of_itself_that_exists(self):
+        self.assertGreater(len(commands()), 20)
+        for name, module in commands().items():
+            with self.subTest(name):
+                self.assertRegex(example_of(module), rf"python (-m )?{re.escape(name)}\b")
+                for command, _ in readme.commands(example_of(module)):
+                    self.assertIsNone(readme.look_up(command))
+
+    def test_blocks_are_cut_where_a_reader_cuts_them(self):
+        page = "text\n\n    python a.py > x\n    python b.py\n\n"
+        page += "<!-- only parsed: a server -->\n\n    $ python c.py\n    said\n"
+        page += "\n```python\n# f.py\nx = 1\n```\n\n    {\"json\": 1}\n\n- item\n    python is continued text\n"
+        blocks = readme.blocks(page)
+        self.assertEqual([(kind, text, parsed) for _, kind, text, parsed in blocks],
+                         [("sh", "python a.py > x\npython b.py", False), ("sh", "$ python c.py\nsaid", True),
+                          ("python", "# f.py\nx = 1", False)])
+        self.assertEqual(readme.commands(blocks[1][2]), [("python c.py", ["said"])])
+        self.assertEqual(readme.commands("# why\npython a.py \\\n  --b"), [("python a.py    --b", None)])
+
+    def test_an_option_or_a_module_that_is_gone_is_found_although_the_block_is_not_run(self):
+        self.assertIsNone(readme.look_up("python -m workbench.compare a.json b.json --pair a=b > c.json"))
+        self.assertRegex(readme.look_up("python -m workbench.compare a.json b.json --gone"), "no option --gone")
+        self.assertRaises(ModuleNotFoundError, readme.look_up, "python -m workbench.gone a.json")
+
 
 class Blocks(Files):
     @needs_tokenizer
@@ -163,16 +187,6 @@ def example_of(module):
     return "\n".join(line.strip() for line in lines.splitlines())
 
 
-class Help(unittest.TestCase):
-    def test_every_command_shows_an_example_of_itself_that_exists(self):
-        self.assertGreater(len(commands()), 20)
-        for name, module in commands().items():
-            with self.subTest(name):
-                self.assertRegex(example_of(module), rf"python (-m )?{re.escape(name)}\b")
-                for command, _ in readme.commands(example_of(module)):
-                    self.assertIsNone(readme.look_up(command))
-
-
 class Workflow(Files):
     def setUp(self):
         super().setUp()
@@ -194,24 +208,6 @@ class Workflow(Files):
                 done = subprocess.run(["sh", "-ec", f"{line}\necho $results"], cwd=self.folder, capture_output=True,
                                       text=True, timeout=60)
                 self.assertEqual((done.returncode, done.stdout.split()), (0, [f"{name}.local.json" for name in held]))
-
-
-class Reading(unittest.TestCase):
-    def test_blocks_are_cut_where_a_reader_cuts_them(self):
-        page = "text\n\n    python a.py > x\n    python b.py\n\n"
-        page += "<!-- only parsed: a server -->\n\n    $ python c.py\n    said\n"
-        page += "\n```python\n# f.py\nx = 1\n```\n\n    {\"json\": 1}\n\n- item\n    python is continued text\n"
-        blocks = readme.blocks(page)
-        self.assertEqual([(kind, text, parsed) for _, kind, text, parsed in blocks],
-                         [("sh", "python a.py > x\npython b.py", False), ("sh", "$ python c.py\nsaid", True),
-                          ("python", "# f.py\nx = 1", False)])
-        self.assertEqual(readme.commands(blocks[1][2]), [("python c.py", ["said"])])
-        self.assertEqual(readme.commands("# why\npython a.py \\\n  --b"), [("python a.py    --b", None)])
-
-    def test_an_option_or_a_module_that_is_gone_is_found_although_the_block_is_not_run(self):
-        self.assertIsNone(readme.look_up("python -m workbench.compare a.json b.json --pair a=b > c.json"))
-        self.assertRegex(readme.look_up("python -m workbench.compare a.json b.json --gone"), "no option --gone")
-        self.assertRaises(ModuleNotFoundError, readme.look_up, "python -m workbench.gone a.json")
 
 
 @unittest.skipUnless((ROOT / ".git").exists() and shutil.which("git"), "no repository to ask")
