@@ -1,7 +1,6 @@
 """The recording graded again: the published failure patterns, and what is refused before any grade."""
 
 import copy
-import hashlib
 import json
 import os
 import subprocess
@@ -14,6 +13,7 @@ import answer_check
 import answer_model
 from answers.recording import check_covered, read_keys, read_recording
 from answers.tests.made import entry
+from base.command import read_json, sha256
 from base.tests.made import Files, run
 
 HERE = Path(__file__).parent
@@ -48,8 +48,7 @@ class Published(unittest.TestCase):
 
     def test_the_keys_cover_exactly_the_held_out_cases(self):
         check_covered(RECORDING, KEYS, "keys")
-        cases = json.loads((HERE / "cases.json").read_text(encoding="utf-8"))
-        held_out = [case for case in cases if case["split"] == "held_out"]
+        held_out = [case for case in read_json(HERE / "cases.json") if case["split"] == "held_out"]
         self.assertEqual([case["id"] for case in held_out], list(KEYS))
         for case in held_out:
             self.assertEqual(len(case["required"]), len(KEYS[case["id"]]["must"]), case["id"])
@@ -66,8 +65,7 @@ class Published(unittest.TestCase):
 
 class Recording(unittest.TestCase):
     def test_no_answer_of_the_published_recording_was_edited_or_left_out(self):
-        data = (HERE / "answer-result.json").read_bytes()
-        self.assertEqual(hashlib.sha256(data).hexdigest(), PUBLISHED_SHA256)
+        self.assertEqual(sha256((HERE / "answer-result.json").read_bytes()), PUBLISHED_SHA256)
         self.assertEqual(read_recording(HERE / "answer-result.json"), RECORDING)
         seeds = dict.fromkeys(KEYS, [1, 2, 3, 4, 5])
         for cases in RECORDING["answers"].values():
@@ -100,7 +98,7 @@ class Refusals(Files):
 
     def refused(self, change, says, keys=False):
         option, source = ("--keys", "answer-keys.json") if keys else ("--recording", "answer-result.json")
-        data = json.loads((HERE / source).read_text(encoding="utf-8"))
+        data = read_json(HERE / source)
         change(data)
         super().refused(says, answer_check.main, option, self.write("changed.json", data))
 

@@ -1,9 +1,7 @@
 """The lab against its recorded report: what the four strategies choose, and what the grader makes of it."""
 
 import contextlib
-import hashlib
 import io
-import json
 import os
 import re
 import subprocess
@@ -13,7 +11,7 @@ import unittest
 from copy import deepcopy
 
 import strategies
-from base.command import dump
+from base.command import dump, read_json, sha256
 from base.tests.made import Files, needs_tokenizer
 from base.tests.made import run as run_main
 from evaluate import CASES, ROOT, grade, load_cases, main, run, summarize
@@ -21,33 +19,31 @@ from selection.cases import CaseError
 from selection.tests.made import case_of, count
 from strategies import STRATEGIES, escape
 
-RECORDED = ROOT / "evaluation-result.json"
+RECORDED = read_json(ROOT / "evaluation-result.json")
 
 
 def recorded_row(strategy, case):
-    report = json.loads(RECORDED.read_text(encoding="utf-8"))
-    return next(row for row in report["cases"][strategy] if row["case"] == case)
+    return next(row for row in RECORDED["cases"][strategy] if row["case"] == case)
 
 
 @needs_tokenizer
 class RecordedReport(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.recorded = json.loads(RECORDED.read_text(encoding="utf-8"))
         cls.report = run()
 
     def test_a_fresh_run_differs_from_the_recorded_result_or_with_hash_seed_folder_and_locale(self):
         done = subprocess.run([sys.executable, ROOT / "evaluate.py"], cwd=tempfile.gettempdir(), capture_output=True,
                               env={**os.environ, "PYTHONHASHSEED": "1", "LC_ALL": "C", "PYTHONUTF8": "0"}, check=True)
         self.assertEqual(done.stdout, dump(self.report).encode("utf-8"))  # made with this process's seed and locale
-        self.assertEqual(list(self.report), list(self.recorded))
-        self.assertEqual({**self.report, "environment": None}, {**self.recorded, "environment": None})
+        self.assertEqual(list(self.report), list(RECORDED))
+        self.assertEqual({**self.report, "environment": None}, {**RECORDED, "environment": None})
         self.assertIn(b"held_out", done.stderr)
 
     def test_the_recorded_hashes_are_of_other_files(self):
         for field, file in (("case_set_sha256", "cases.json"), ("strategies_sha256", "strategies.py"),
                             ("tokenizer_manifest_sha256", "tokenizer-manifest.json")):
-            self.assertEqual(self.recorded[field], hashlib.sha256((ROOT / file).read_bytes()).hexdigest(), file)
+            self.assertEqual(RECORDED[field], sha256((ROOT / file).read_bytes()), file)
 
     def test_a_selection_does_not_fit_its_budget(self):
         rows = [row for rows in self.report["cases"].values() for row in rows]
@@ -117,7 +113,7 @@ class CaseSet(Files):
                 self.assertEqual(case, before, name)
 
     def test_an_invalid_case_set_is_run(self):  # selection/tests/test_cases.py has every rule of the loader
-        cases = json.loads(CASES.read_text(encoding="utf-8"))
+        cases = read_json(CASES)
         cases[0]["required"] = ["a fact that nobody stated"]
         path = self.write("cases.json", cases)
         self.assertRaisesRegex(CaseError, "cases.json: case 'dev-latest'.*required", run, path)

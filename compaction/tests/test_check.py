@@ -63,20 +63,12 @@ class Command(Files):
         return json.loads(out), err
 
     def test_an_answer_has_another_status_or_the_two_questions_are_one(self):
-        for wanted, argv, decision, compliant in (
-            (0, ["keeps_last", "--against", "keeps_last"], "safe", False),
-            (1, ["keeps_last", "--against", "keeps_last", "--require", "compliant"], "safe", False),
-            (0, ["keeps_said"], None, True),
-            (1, ["keeps_last"], None, False),
-            (3, ["rewrites", "--against", "keeps_last"], "not decided", None),
-            (3, ["rewrites"], None, None),
-            (1, ["keeps_said_unseen"], None, False),  # what the template does not write is not kept
-        ):
-            with self.subTest(argv):
-                report, err = self.check(wanted, *argv)
-                self.assertEqual(report.get("comparison", {}).get("decision"), decision)
-                self.assertIs(report["candidate"]["compliant"], compliant)
-                if wanted == 3:
+        for case in named_cases(__file__, "answered-runs.json"):
+            with self.subTest(case["name"]):
+                report, err = self.check(case["status"], *case["argv"].split())
+                self.assertEqual(report.get("comparison", {}).get("decision"), case["decision"])
+                self.assertIs(report["candidate"]["compliant"], case["compliant"])
+                if case["status"] == 3:
                     self.assertRegex(err, r"missing verdicts: [1-9]\d* to be judged")
         for decision, compliant, wanted in (("not decided", False, 1), ("blocked", None, 1), ("safe", None, 3),
                                             ("not decided", True, 3), ("safe", True, 0)):
