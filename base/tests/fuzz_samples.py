@@ -18,18 +18,14 @@ CASE = VALUES.pop("case")
 SMALL = "--context-limit 420 --max-new-tokens 64 --margin 16"
 
 
-def as_json(value):
-    return json.dumps(value, indent=1).encode()
-
-
 def cases():
-    return as_json([CASE, {**CASE, "id": "case-2", "split": "dev"}])
+    return [CASE, {**CASE, "id": "case-2", "split": "dev"}]
 
 
 def shared_cases():
     shared = {**CASE, "history": "h", "required": [{"turn": "t3", "text": "blue"}]}
     of_set = [shared, {**shared, "id": "case-2", "split": "dev"}]
-    return as_json({"format": 1, "histories": {"h": CASE["history"]}, "cases": of_set})
+    return {"format": 1, "histories": {"h": CASE["history"]}, "cases": of_set}
 
 
 @lru_cache
@@ -43,31 +39,31 @@ def report():
 
     value = json.loads(recorded("evaluation-result.json"))
     rows = {name: value["cases"][name][:3] for name in ("recent", "notes")}
-    return as_json({**value, "summary": {name: summarize(of_name) for name, of_name in rows.items()}, "cases": rows})
+    return {**value, "summary": {name: summarize(of_name) for name, of_name in rows.items()}, "cases": rows}
 
 
 def worse_report():
     """The same report with one fact of `notes` lost: a gate has to block it, whatever else is changed in one place."""
     from evaluate import summarize
 
-    value = json.loads(report())
+    value = report()
     row = next(row for row in value["cases"]["notes"] if row["required_found"])
     row["missing"] = {case["id"]: case["required"] for case in json.loads(recorded("cases.json"))}[row["case"]]
     row["required_found"] = 0
-    return as_json({**value, "summary": {name: summarize(rows) for name, rows in value["cases"].items()}})
+    return {**value, "summary": {name: summarize(rows) for name, rows in value["cases"].items()}}
 
 
 def answers():
     """The published recording cut to one strategy and two seeds."""
     value = json.loads(recorded("answer-result.json"))
     kept = {"recent": {case: entries[:2] for case, entries in value["answers"]["recent"].items()}}
-    return as_json({**value, "answers": kept})
+    return {**value, "answers": kept}
 
 
 def fixture():
     from compaction.tests.doubles import small_fixture
 
-    return as_json(small_fixture())
+    return small_fixture()
 
 
 @lru_cache
@@ -77,30 +73,28 @@ def result():
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "fixture.json"
-        path.write_bytes(fixture())
+        path.write_bytes(as_bytes(path.name, fixture()))
         return run(main, *f"--compactor recent --against notes {SMALL} --fixtures {path}".split())[1].encode()
-
-
-def messages():
-    return as_json(VALUES["chat.jsonl"][0]["messages"])
 
 
 def locomo():
     from workbench.tests.made import locomo, question
 
-    return as_json(locomo([question(["D1:1"])]))
+    return locomo([question(["D1:1"])])
 
 
 def longmemeval():
     from workbench.tests.made import longmemeval
 
-    return as_json(longmemeval())
+    return longmemeval()
 
 
-SAMPLES = {f"{make.__name__}.json": make for make in (
-    cases, shared_cases, report, worse_report, answers, fixture, result, messages, locomo, longmemeval)}
+MAKERS = {make.__name__: make for make in (
+    cases, shared_cases, report, worse_report, answers, fixture, result, locomo, longmemeval)}
+MAKERS |= {"other_answers": answers, "messages": lambda: VALUES["chat.jsonl"][0]["messages"]}
+SAMPLES = {f"{name}.json": lambda make=make: as_bytes(".json", make()) for name, make in MAKERS.items()}
 SAMPLES |= {name: partial(as_bytes, name, value) for name, value in VALUES.items()}
-SAMPLES |= {"other_answers.json": answers} | {name: partial(recorded, path) for name, path in {
+SAMPLES |= {name: partial(recorded, path) for name, path in {
     "keys.json": "answer-keys.json", "labels.json": "compaction/judge/labels.json",
     "recorded.json": "evaluation-result.json"}.items()}
 TARGETS = """

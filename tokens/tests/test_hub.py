@@ -59,8 +59,6 @@ class Command(Packages):
         self.manifest = manifest_of(CONTENTS, **fields)
         self.write("m.json", self.manifest)
 
-
-class WholeRuns(Command):
     def test_a_hub_out_of_reach_does_not_fall_through_to_the_index_or_a_second_run_asks_somebody(self):
         archives = {archive: archive_of(archive, {"m": data})
                     for archive, data in zip((self.SOURCE, self.WHEEL), CONTENTS.values())}
@@ -126,8 +124,6 @@ class WholeRuns(Command):
                 self.assertRaisesRegex(SourceError, "Timeout", hub.fetch, name)
         self.assertLessEqual(len(asked), 1)  # none on a machine so busy that not even the connection stood in time
 
-
-class Pinning(Command):
     CONFIG = {"bos_token": {"content": "<s>"}, "eos_token": "</s>",
               "chat_template": "{{ bos_token }}{{ messages[-1].content }}{{ eos_token }}"}
     PIN = "--model", "stand/in", "--revision", COMMIT, "--manifest"

@@ -20,7 +20,7 @@ WRONG = {name: b"x" * len(data) for name, data in CONTENTS.items()}
 HALF = {**CONTENTS, "chat_template.jinja": b"<html>"}
 
 
-class Runs(Folder):
+class Preparing(Folder):
     def test_the_first_source_with_the_pinned_bytes_is_not_used_or_not_told(self):
         for name, data in CONTENTS.items():
             self.write(name, data)
@@ -103,6 +103,30 @@ class Runs(Folder):
             second.join(timeout=30)
         self.assertRegex("\n".join(told), "waiting for another prepare.py.*\n.*is prepared")
 
+    def test_the_shipped_manifest_pins_other_files_than_the_published(self):
+        manifest = prepare.read_manifest(prepare.MANIFEST)
+        self.assertEqual([pinned["bytes"] for pinned in manifest["files"].values()], [32_169_626, 18_569])
+        self.assertEqual((manifest["model"], manifest["license"]), ("google/gemma-4-E2B-it", "Apache-2.0"))
+
+    def test_a_manifest_that_cannot_be_used_is_read_or_refused_without_the_field(self):
+        for row in named_cases(__file__, "broken-manifests.json"):
+            with self.subTest(row["name"]):
+                path = self.write("m.json", edited(self.manifest, row["at"], *row["put"]))
+                self.assertRaisesRegex(InputError, row["says"], prepare.read_manifest, path)
+        self.assertRaisesRegex(InputError, "the manifest is", prepare.read_manifest, self.write("m.json", []))
+        self.assertEqual(prepare.read_manifest(self.write("m.json", self.manifest)), self.manifest)
+
+    def test_lab_tokenizer_does_not_name_the_folder_or_other_manifests_lie_beside_it(self):
+        for named, base in ("elsewhere", Path("elsewhere")), ("", ROOT / ".tokenizer"):
+            with mock.patch.dict(os.environ, LAB_TOKENIZER=named):
+                self.assertEqual((prepare.folder(), prepare.folder(Path("sub/llama.json"))), (base, base / "llama"))
+
+    def test_importing_prepare_loads_a_library(self):
+        heavy = "{'requests', 'huggingface_hub', 'tqdm', 'filelock', 'tokenizers', 'jinja2'}"
+        code = f"import sys, prepare; print(sorted({heavy} & set(sys.modules)))"
+        done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+        self.assertEqual(done.stdout, "[]\n", done.stderr)
+
 
 class Killed(Folder):
     """A run that dies on the spot (os._exit: no cleanup at all) in a source, or at a call that changes the disk."""
@@ -136,29 +160,3 @@ prepare.prepare(prepare.read_manifest(given + "/m.json"), Path(target), {"given"
                     self.assertEqual(path.read_bytes(), CONTENTS[path.name])
                 self.prepare(given=CONTENTS.get)
                 self.assertPrepared()
-
-
-class Manifests(Folder):
-    def test_the_shipped_manifest_pins_other_files_than_the_published(self):
-        manifest = prepare.read_manifest(prepare.MANIFEST)
-        self.assertEqual([pinned["bytes"] for pinned in manifest["files"].values()], [32_169_626, 18_569])
-        self.assertEqual((manifest["model"], manifest["license"]), ("google/gemma-4-E2B-it", "Apache-2.0"))
-
-    def test_a_manifest_that_cannot_be_used_is_read_or_refused_without_the_field(self):
-        for row in named_cases(__file__, "broken-manifests.json"):
-            with self.subTest(row["name"]):
-                path = self.write("m.json", edited(self.manifest, row["at"], *row["put"]))
-                self.assertRaisesRegex(InputError, row["says"], prepare.read_manifest, path)
-        self.assertRaisesRegex(InputError, "the manifest is", prepare.read_manifest, self.write("m.json", []))
-        self.assertEqual(prepare.read_manifest(self.write("m.json", self.manifest)), self.manifest)
-
-    def test_lab_tokenizer_does_not_name_the_folder_or_other_manifests_lie_beside_it(self):
-        for named, base in ("elsewhere", Path("elsewhere")), ("", ROOT / ".tokenizer"):
-            with mock.patch.dict(os.environ, LAB_TOKENIZER=named):
-                self.assertEqual((prepare.folder(), prepare.folder(Path("sub/llama.json"))), (base, base / "llama"))
-
-    def test_importing_prepare_loads_a_library(self):
-        heavy = "{'requests', 'huggingface_hub', 'tqdm', 'filelock', 'tokenizers', 'jinja2'}"
-        code = f"import sys, prepare; print(sorted({heavy} & set(sys.modules)))"
-        done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-        self.assertEqual(done.stdout, "[]\n", done.stderr)

@@ -127,8 +127,6 @@ class Templates(Counting):
                 self.assertExact(count, [system(f"{number}" * 20), *chat(f"{number} " * 100, *"abcd")])
         self.assertLess(len(count._sum._texts) + len(count._sum._requests), 40)
 
-
-class Rendering(Counting):
     def test_a_run_that_counts_whole_is_not_told_so_or_told_so_each_time(self):
         count, told = case_counter("contents are written twice"), io.StringIO()
         with mock.patch("tokenizer.MANY", 3), contextlib.redirect_stderr(told):

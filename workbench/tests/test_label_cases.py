@@ -1,6 +1,5 @@
 """What labelling could lose or spoil: answers given before a stop, facts no message holds, another set's journal."""
 
-import unittest
 from unittest import mock
 
 from base.command import file_hash
@@ -128,8 +127,6 @@ class Terminal(Files):
         self.assertIn("1 cases labelled, 1 left out, 2 to do", err)
         self.assertEqual(self.facts(), {"new": [["2: Use RabbitMQ for the queue now."], []]})
 
-
-class Answers(unittest.TestCase):
     def test_an_answer_is_read_as_something_else(self):
         numbered = candidates(sentences(HISTORY), "queue", fill=False)
         self.assertEqual([sentence["text"] for sentence in numbered],
