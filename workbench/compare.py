@@ -37,7 +37,7 @@ ALLOWED = (Only({"change": lambda change: change in CHANGES[:2], "fact": FACT, *
 def check_comparable(recorded, fresh):
     """NotComparable, with the reason, where anything but the strategies differs."""
     for field in sorted((set(recorded) | set(fresh)) - FREE):
-        old, new = (list(levels(report)) if field == "budgets" else report.get(field) for report in (recorded, fresh))
+        old, new = (sorted(levels(report)) if field == "budgets" else report.get(field) for report in (recorded, fresh))
         if old != new:
             raise NotComparable(f"{field} differs: recorded {old!r:.90}, fresh {new!r:.90}; record both with the same")
 
