@@ -256,5 +256,6 @@ def states_stale_as_current(text, key):
 
 
 def says_missing(text):
-    """Version 2: the answer says that it lacks the information; "nothing is missing" does not."""
+    """Version 2: the answer says that it lacks the information; "nothing is missing" does not.
+    says_missing("I do not know.") -> True"""
     return bool(SAID_MISSING.search(NOT_MISSING.sub("", plain(text))))

@@ -46,7 +46,8 @@ def entry_misfit(entry, place):
 
 
 def incomplete_kind(entry):
-    """Why an entry is no whole answer, or None: a name that the report counts it under."""
+    """Why an entry is no whole answer, or None: a name that the report counts it under.
+    incomplete_kind({"answer": " ", "done_reason": "stop"}) -> "empty_text"."""
     if "incomplete" in entry:
         return entry["incomplete"]
     if entry.get("thinking") or THINKING.search(entry["answer"]):

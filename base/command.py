@@ -158,7 +158,7 @@ def write_json(path, value, own=None):
 
 
 def whole_numbers(text):
-    """The numbers of a list like 1024,4096, each once and positive."""
+    """The numbers of a list like 1024,4096, each once and positive. whole_numbers("1024,4096") -> [1024, 4096]"""
     numbers = [int(part) if part.isdecimal() and len(part) < 19 else 0 for part in text.split(",")]
     if min(numbers) < 1 or len(set(numbers)) < len(numbers):
         raise argparse.ArgumentTypeError(f"{text!r:.60} is no list of positive whole numbers like 1024,4096")

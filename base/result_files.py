@@ -39,7 +39,8 @@ def stale_alone(row):
 
 
 def fact_name(fact):
-    """A fact as one line of text: itself, or where it stands and what it says."""
+    """A fact as one line of text: itself, or where it stands and what it says.
+    fact_name({"turn": "t1", "text": "port 80"}) -> "t1: port 80"."""
     return fact if isinstance(fact, str) else f"{fact['turn']}: {fact['text']}"
 
 

@@ -56,7 +56,8 @@ def misfit(value, shape, place="it"):
 
 
 def texts_in(value, keys=True):
-    """All texts in a JSON value, in order, with the keys of objects. Not by recursion: a value may nest deep."""
+    """All texts in a JSON value, in order, with the keys of objects. Not by recursion: a value may nest deep.
+    texts_in({"a": ["b", 1]}) -> ["a", "b"]"""
     texts, stack = [], [value]
     while stack:
         part = stack.pop()

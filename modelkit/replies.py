@@ -80,7 +80,8 @@ def parse_reply(text):
 
 
 def diagnose(text):
-    """"complete", "truncated" (begun and not ended: raise the output allowance) or "not an object at all"."""
+    """"complete", "truncated" (begun and not ended: raise the output allowance) or "not an object at all".
+    diagnose('{"a": 1') -> "truncated"."""
     return _read(text)[2]
 
 
@@ -133,7 +134,8 @@ def python_type(kind):
 
 
 def has_type(value, kind):
-    """Whether a JSON value is of the type: true and false are no numbers, a whole number is a float too."""
+    """Whether a JSON value is of the type: true and false are no numbers, a whole number is a float too.
+    has_type(True, int) -> False"""
     wanted = python_type(kind)
     return wanted is bool if isinstance(value, bool) else isinstance(value, (int, float) if wanted is float else wanted)
 

@@ -19,7 +19,8 @@ REFUSAL = "I do not know. No relevant context was found."
 
 
 def chunk_fixed(text, size, overlap=0):
-    """Pieces of `size` characters, each beginning `overlap` before the end of the last; ends inside words."""
+    """Pieces of `size` characters, each beginning `overlap` before the end of the last; ends inside words.
+    chunk_fixed("abcdef", 4, 2) -> ["abcd", "cdef"]"""
     check_whole(1, size=size)
     check_whole(0, overlap=overlap)
     if overlap >= size:
@@ -29,7 +30,8 @@ def chunk_fixed(text, size, overlap=0):
 
 
 def chunk_sentences(text, max_chars):
-    """Whole sentences packed in order into chunks of at most `max_chars`; a longer sentence is a chunk of its own."""
+    """Whole sentences packed in order into chunks of at most `max_chars`; a longer sentence is a chunk of its own.
+    chunk_sentences("One. Two. Three.", 9) -> ["One. Two.", "Three."]"""
     check_whole(1, max_chars=max_chars)
     chunks = []
     for sentence in split_sentences(text):
@@ -41,12 +43,14 @@ def chunk_sentences(text, max_chars):
 
 
 def terms(text):
-    """The words of the text in order, a final s dropped from those of over three letters."""
+    """The words of the text in order, a final s dropped from those of over three letters.
+    terms("Two keys, this one") -> ["two", "key", "thi", "one"]"""
     return [word[:-1] if len(word) > 3 and word.endswith("s") else word for word in words(text)]
 
 
 def tokens(text):
-    """`terms` without STOP_WORDS, taken out after the s is dropped: "does" leaves "doe", which is known."""
+    """`terms` without STOP_WORDS, taken out after the s is dropped: "does" leaves "doe", which is known.
+    tokens("What are the keys?") -> ["key"]"""
     return [term for term in terms(text) if term not in STOP_WORDS]
 
 
@@ -68,7 +72,7 @@ def _bucket(token):
 
 
 def cosine(a, b):
-    """The cosine of the angle between two vectors, 0.0 where a length is nil."""
+    """The cosine of the angle between two vectors, 0.0 where a length is nil. cosine([1, 0], [1, 1]) -> 0.707"""
     if len(a) != len(b):
         raise ValueError(f"vectors of {len(a)} and {len(b)} numbers; embed both with the same embedder")
     lengths = sqrt(fsum(x * x for x in a)) * sqrt(fsum(y * y for y in b))
@@ -137,20 +141,22 @@ def bm25(query, documents, k1=1.5, b=0.75):
 
 
 def unit_scale(scores):
-    """Each score divided by the largest; all zeros where the largest is not positive."""
+    """Each score divided by the largest; all zeros where the largest is not positive.
+    unit_scale([2.0, 1.0]) -> [1.0, 0.5]"""
     largest = max(scores, default=0)
     return [score / largest for score in scores] if largest > 0 else [0.0] * len(scores)
 
 
 def hybrid(dense, lexical):
-    """The sum of two lists of scores, each on the unit scale."""
+    """The sum of two lists of scores, each on the unit scale. hybrid([2.0, 1.0], [0.0, 4.0]) -> [1.0, 1.5]"""
     if len(dense) != len(lexical):
         raise ValueError(f"{len(dense)} dense and {len(lexical)} lexical scores; score the same documents twice")
     return list(map(sum, zip(unit_scale(dense), unit_scale(lexical))))
 
 
 def words_and_pairs(text):
-    """(set of `tokens`, set of adjacent pairs of them) of a text."""
+    """(set of `tokens`, set of adjacent pairs of them) of a text.
+    words_and_pairs("red fox") -> ({"red", "fox"}, {("red", "fox")})"""
     left = tokens(text)
     return set(left), set(zip(left, left[1:]))
 
@@ -166,7 +172,8 @@ def rerank_score(query, chunk):
 
 
 def rerank(query, shortlist):
-    """(rerank_score, text) pairs of a shortlist of texts, best first, ties in the shortlist's order."""
+    """(rerank_score, text) pairs of a shortlist of texts, best first, ties in the shortlist's order.
+    rerank("red fox", ["a fox", "the red fox"]) -> [(5, "the red fox"), (1, "a fox")]"""
     return sorted(((rerank_score(query, text), text) for text in shortlist), key=lambda pair: -pair[0])
 
 
@@ -177,7 +184,8 @@ def answer_with_guard(question, search, generate, threshold=0.35):
 
 
 def gap_threshold(answerable, unanswerable):
-    """The middle between the lowest best score of answerable questions and the highest of unanswerable ones."""
+    """The middle between the lowest best score of answerable questions and the highest of unanswerable ones.
+    gap_threshold([0.6, 0.8], [0.1, 0.2]) -> 0.4"""
     if not answerable or not unanswerable:
         raise ValueError("both groups need at least one score; measure questions of either kind")
     low, high = max(unanswerable), min(answerable)

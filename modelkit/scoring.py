@@ -15,12 +15,14 @@ from modelkit import check_whole
 
 
 def exact_match(answer, case):
-    """Whether the answer is the one right text, case and outer white space aside; None where there is no such text."""
+    """Whether the answer is the one right text, case and outer white space aside; None where there is no such text.
+    exact_match(" Paris", {"exact": "paris"}) -> True"""
     return None if case["exact"] is None else answer.strip().lower() == case["exact"].strip().lower()
 
 
 def contains_all(answer, case):
-    """Whether the answer holds every `must` and no `must_not`, in any case."""
+    """Whether the answer holds every `must` and no `must_not`, in any case.
+    contains_all("Port 80", {"must": ["80"], "must_not": ["443"]}) -> True"""
     if not case["must"] and not case["must_not"]:
         raise ValueError(f"case {case['id']!r} has neither must nor must_not, so that nothing could fail it; add one")
     text = answer.lower()
@@ -66,14 +68,15 @@ def both_orders(judge, question, a, b):
 
 
 def agreement(judged, labels):
-    """The share of items on which a judge and a person agree."""
+    """The share of items on which a judge and a person agree. agreement([1, 0, 1], [1, 1, 1]) -> 0.667"""
     if len(judged) != len(labels) or not labels:
         raise ValueError(f"{len(judged)} judged and {len(labels)} labels; give one of each for at least one item")
     return sum(verdict == label for verdict, label in zip(judged, labels)) / len(labels)
 
 
 def kappa(judged, labels):
-    """Cohen's kappa (1960): agreement beyond chance, 1 at most, 0 for chance; ValueError where all have one label."""
+    """Cohen's kappa (1960): agreement beyond chance, 1 at most, 0 for chance; ValueError where all have one label.
+    kappa([1, 0, 1, 0], [1, 0, 0, 0]) -> 0.5"""
     observed = agreement(judged, labels)
     by_judge, by_person = Counter(judged), Counter(labels)
     both = sum(by_judge[label] * by_person[label] for label in by_judge)
@@ -118,7 +121,8 @@ def gate_on_regressions(comparison):
 
 
 def eligible(runs, budget):
-    """The runs that keep within every limit of the budget ({"ms": 1000, "usd_per_1k": 5.0})."""
+    """The runs that keep within every limit of the budget ({"ms": 1000, "usd_per_1k": 5.0}).
+    eligible([{"ms": 900}, {"ms": 1200}], {"ms": 1000}) -> [{"ms": 900}]"""
     for run in runs:
         if lacking := sorted(set(budget) - set(run)):
             raise ValueError(f"run {run.get('name')!r} does not say its {', '.join(lacking)}; measure it")

@@ -147,7 +147,8 @@ def name_of(change):
 
 
 def place_of(row):
-    """The strategy of a result or a change, and its budget in a sweep, as a person reads it."""
+    """The strategy of a result or a change, and its budget in a sweep, as a person reads it.
+    place_of({"strategy": "recent", "budget": "64"}) -> "recent at 64 tokens"."""
     return row["strategy"] + (f" at {row['budget']} tokens" if "budget" in row else "")
 
 

@@ -60,7 +60,8 @@ def thin(ticks):
 
 
 def figure_text(value):
-    """A value as the legend writes it: counts whole, shares to three places, means rounded."""
+    """A value as the legend writes it: counts whole, shares to three places, means rounded.
+    figure_text(0.73333) -> "0.733"."""
     if value is None:
         return "none"
     return f"{value:,}" if isinstance(value, int) else f"{value:.3f}" if value <= 1 else f"{value:,.0f}"
