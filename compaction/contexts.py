@@ -157,9 +157,10 @@ def placed_context(place, line, is_last, fixture, count):
     messages, inside, opaque = line.get("messages", []), line.get("inside", False), line.get("opaque", False)
     turn, tokens = line.get("turn"), line.get("tokens_after")
     if turn is None:
-        ends = messages[-1]["content"] if messages and messages[-1]["role"] == "user" else ""
-        turns = [number for number, turn in enumerate(fixture["history"], 1) if ends.endswith(turn["user"])]
-        turn = turns[0] if len(turns) == 1 else fixture["turns"] + 1 if is_last else None
+        ends = f"\n{messages[-1]['content']}".rstrip() if messages and messages[-1]["role"] == "user" else ""
+        said = [turn["user"].strip() for turn in fixture["history"]]
+        longest = max((words for words in said if ends.endswith((f"\n{words}", f" {words}"))), key=len, default="")
+        turn = said.index(longest) + 1 if said.count(longest) == 1 else fixture["turns"] + 1 if is_last else None
     if tokens is None and not (inside or opaque):
         tokens = counted(messages, count, place)
     return {"conversation_id": line["conversation_id"], "compaction": line["compaction"], "turn": turn,

@@ -39,7 +39,8 @@ CONSTRAINTS = (
     "A hedge, a condition or an open point that became an approval or a decision is contradicted.",
     "Do not use what you know from elsewhere, and do not guess.")
 BEGUN = re.compile(r"\{\s*[\"']")  # an object, cut off where its end is not there
-SAID = re.compile(rf"\bverdict\W{{1,6}}({'|'.join(JUDGED)})\b(?!\W{{0,4}}(?:or\b|\|))", re.IGNORECASE)
+SAID = re.compile(rf"(?:\bnot |n['\u2019]t |\bun|\b)(?:{'|'.join(JUDGED)})\b", re.IGNORECASE)
+CHOICE = re.compile(rf"{SAID.pattern}(?:\W{{0,3}}(?:\bor\b|\|)\W{{0,3}}{SAID.pattern})+", re.IGNORECASE)  # of the form
 FORM = "your answer from the record, in one sentence"
 OUTPUT = ('One JSON object and nothing else: {"answer": "' + FORM + '", "verdict": '
           '"supported" or "absent" or "contradicted"}')
@@ -85,18 +86,18 @@ def as_reply(reply):
 
 
 def repeats_form(reply):
-    """Whether an object's answer is what the form says in its place."""
-    return str(reply.get("answer")).strip().lower() == FORM
+    """Whether an object's answer is blank or what the form says in its place."""
+    return str(reply.get("answer")).strip(" \n.<>").lower() in ("", FORM)
 
 
 def problems_of(reply):
     """What is wrong with an object as a verdict, in plain English."""
-    return validate(reply, SCHEMA) or ["answer repeats the form; give your own"] * repeats_form(reply)
+    return validate(reply, SCHEMA) or ["answer is blank or repeats the form; give your own"] * repeats_form(reply)
 
 
 def own_verdict(reply, context):
     """The part of a reply that holds its verdict, for ask_for_object to read: not what stands in its thinking, nor an
-    object that it quotes from the context. Two verdicts that differ, in whatever form, are written as one that is none:
+    object that it quotes from the context. Two verdicts that differ, in whatever words, are written as one that is none:
     "... supported ... absent ..." -> '{"answer": "-", "verdict": "absent and supported"}'."""
     reply = without_thinking(reply)
     cut = next((start for start, end, _ in with_places(reply) if end is None and BEGUN.match(reply, start)), None)
@@ -108,7 +109,7 @@ def own_verdict(reply, context):
             rest = rest.replace(part, " ", 1)
     valid = [(part, value) for part, value in given if not problems_of(value)]
     own = {part: value["verdict"] for part, value in valid if value not in quoted}
-    verdicts = {*own.values(), *(said[1].lower() for said in SAID.finditer(rest))}
+    verdicts = {*own.values(), *map(str.lower, SAID.findall(CHOICE.sub(" ", rest)))}
     if own and len(verdicts) > 1:
         return json.dumps({"answer": "-", "verdict": " and ".join(sorted(verdicts))})
     return list(own)[-1] if own else "" if valid else reply
