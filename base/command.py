@@ -52,7 +52,7 @@ def parse_json(text, where):
 
     try:
         value = json.loads(text, object_pairs_hook=pairs, parse_constant=number, parse_float=number)
-        if text.count("[") + text.count("{") > DEEPEST and depth(value) > DEEPEST:
+        if too_deep(value, text):
             raise RecursionError
         return value
     except RecursionError:
@@ -61,6 +61,11 @@ def parse_json(text, where):
         raise
     except ValueError as error:  # also an integer of thousands of digits, which Python refuses to convert
         raise InputError(f"{where}: not JSON: {error}; correct that place") from None
+
+
+def too_deep(value, text):
+    """Whether a value that stands in a text nests deeper than this project reads or writes."""
+    return text.count("[") + text.count("{") > DEEPEST and depth(value) > DEEPEST
 
 
 def depth(value):

@@ -14,7 +14,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from base.command import DEEPEST, InputError, depth
+from base.command import InputError, too_deep
 from compaction.sessions import claude, codex
 from compaction.sessions.documents import chat_message, conversations, fold, gemini_message, is_gemini, message_events
 from compaction.sessions.log import Tally
@@ -158,11 +158,6 @@ def values_of(text, tally):
     if at < len(text):
         tally.unread("torn record on a line with others" if values else "torn line")
     return values
-
-
-def too_deep(value, text):
-    """Whether a value that stands in a text nests deeper than this project reads or writes."""
-    return text.count("[") + text.count("{") > DEEPEST and depth(value) > DEEPEST
 
 
 def digest(value):

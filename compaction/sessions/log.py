@@ -19,7 +19,7 @@ import json
 import re
 from functools import partialmethod
 
-from base.command import InputError
+from base.command import InputError, open_bytes, progress
 from base.shapes import misfit, of_type
 
 FIELDS = ("content", "name", "arguments", "call_id", "kept", "opaque", "tokens_after", "time", "origin", "interrupted",
@@ -146,11 +146,11 @@ def log_line(value):
     return (json.dumps(value, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8", "backslashreplace")
 
 
-def read_log(path, watched=iter):
-    """The events of a log file, one at a time; `watched` may wrap the file, to show progress."""
+def read_log(path):
+    """The events of a log file, one at a time."""
     try:
-        with open(path, "rb") as file:
-            yield from read_events(watched(file), path)
+        with open_bytes(path) as file:
+            yield from read_events(progress(file, desc=str(path), unit=" events"), path)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror or error}; name an event log") from None
 

@@ -14,7 +14,7 @@ import sys
 from collections import Counter
 from functools import partial
 
-from base.command import InputError, dump, make_parser, progress, read_json, run_command
+from base.command import InputError, dump, make_parser, read_json, run_command
 from base.shapes import misfit
 from base.shown import columns, one_line
 from base.stats import sign_test
@@ -187,8 +187,7 @@ def main(argv=None):
     if min(args.open, args.turns) < 1:
         parser.error("--open and --turns are whole numbers from 1")
     labels = read_labels(args.labels) if args.labels else {}
-    events = read_log(args.log, partial(progress, desc="signals", unit=" events"))
-    report = find_signals(events, args.log, args.turns, args.open, labels, args.seed)
+    report = find_signals(read_log(args.log), args.log, args.turns, args.open, labels, args.seed)
     sys.stdout.write(dump(report))
     print("\n".join(lines_of(report)), file=sys.stderr)
     if late := report["log"].get("events of conversations closed before"):
