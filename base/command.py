@@ -109,6 +109,11 @@ def read_json(path):
     return parse_json(as_text(read_bytes(path), path), path)
 
 
+def whole_characters(value):
+    """A JSON value, each half of a surrogate pair in it as "?": UTF-8 cannot hold one."""
+    return json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
+
+
 def sha256(data):
     """SHA-256 of bytes, or of a text as UTF-8, as hexadecimal digits."""
     return hashlib.sha256(data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data).hexdigest()

@@ -25,7 +25,7 @@ import hashlib
 from collections import Counter
 from itertools import pairwise
 
-from base.command import InputError, progress
+from base.command import InputError, progress, whole_characters
 from base.lines import stream
 from base.own_code import call_own
 from base.shapes import NONE, Only, misfit
@@ -142,6 +142,7 @@ def read_contexts(path, fixtures, count):
 
 def from_event(event, number, place):
     """The line for a compaction event of a log: its turn had begun, so it is the next one's, made inside that turn."""
+    event = whole_characters(event)
     if problem := misfit(event, EVENT, place):
         raise InputError(f"{problem}; sessions/README.md says what an event holds")
     messages, summary = event.get("kept", []), event.get("content")
@@ -181,8 +182,9 @@ def as_messages(events, name=str):
             if not groups or groups[-1][-1]["role"] != "assistant":
                 groups.append([{"role": "assistant", "content": ""}])
             call_id = name(event.get("call_id"))
-            calls[event.get("call_id")] = call_id, groups[-1]
-            function = {"name": str(event.get("name")),
+            if event.get("call_id") is not None:
+                calls[event["call_id"]] = call_id, groups[-1]
+            function = {"name": str(event.get("name") or "unnamed"),
                         "arguments": given if isinstance(given, dict) else {"input": given}}
             groups[-1][0].setdefault("tool_calls", []).append({"id": call_id, "type": "function", "function": function})
         elif event.get("call_id") in calls:

@@ -19,7 +19,7 @@ import json
 import re
 from functools import partialmethod
 
-from base.command import InputError, open_bytes, progress
+from base.command import InputError, open_bytes, progress, whole_characters
 from base.shapes import misfit, of_type
 
 FIELDS = ("content", "name", "arguments", "call_id", "kept", "opaque", "tokens_after", "time", "origin", "interrupted",
@@ -163,8 +163,8 @@ def read_events(lines, path):
             if not text:
                 continue
             event = DECODE(text)
-            if HALF.search(text):  # as "?": UTF-8, which reports are written in, cannot hold half a pair
-                event = DECODE(json.dumps(event, ensure_ascii=False).encode("utf-8", "replace").decode("utf-8"))
+            if HALF.search(text):
+                event = whole_characters(event)
         except (ValueError, RecursionError) as error:
             raise InputError(f"{path}: line {count}: not JSON: {error}; correct or remove the line") from None
         needed = NEEDED.get(event["kind"]) if (problem := misfit(event, EVENT, "the event")) is None else None

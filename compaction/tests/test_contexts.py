@@ -152,9 +152,9 @@ class Reading(Files):
         self.assertEqual(result["rows"][-1]["of"], 1)
 
     def test_the_compactions_of_an_event_log_are_no_contexts(self):
-        log = [self.EVENT | {"kind": "user"}, self.EVENT, self.EVENT | {"conversation_id": "other"},
-               self.EVENT | {"conversation_id": []}, self.EVENT | {"turn": 9, "content": None, "opaque": True},
-               self.EVENT | {"turn": 10, "content": ""}]
+        half, other = self.EVENT | {"content": "\ud83d"}, self.EVENT | {"conversation_id": "other"}
+        log = [self.EVENT | {"kind": "user"}, half, other, self.EVENT | {"conversation_id": []},
+               self.EVENT | {"turn": 9, "content": None, "opaque": True}, self.EVENT | {"turn": 10, "content": ""}]
         contexts, left_out, _ = self.read(*log)
         self.assertEqual([(context["compaction"], context["turn"], context["inside"], context["opaque"])
                           for context in contexts], [(1, 5, True, False), (2, 10, True, True), (3, 11, True, True)])
