@@ -97,7 +97,7 @@ def problems_of(reply):
 
 def own_verdict(reply, context):
     """The part of a reply that holds its verdict, for ask_for_object to read: not what stands in its thinking, nor an
-    object that it quotes from the context. Two verdicts that differ, in whatever words, are written as one that is none:
+    object that it quotes from the context. Two verdicts that differ, in any words, are written as one that is none:
     "... supported ... absent ..." -> '{"answer": "-", "verdict": "absent and supported"}'."""
     reply = without_thinking(reply)
     cut = next((start for start, end, _ in with_places(reply) if end is None and BEGUN.match(reply, start)), None)
