@@ -96,8 +96,8 @@ def main(argv=None):
     recorded = {side: read_result(what) for side, what in given.items()
                 if isinstance(what, Path) and what.suffix == ".json"}
     if len(recorded) == len(given) and (idle := idle_options(args)):
-        raise InputError(f"{', '.join(idle)}: a result keeps the setting that it was made with; leave that out, or name "
-                         "compactors or contexts")
+        raise InputError(f"{', '.join(idle)}: a result keeps the setting that it was made with; leave that out, or "
+                         "name compactors or contexts")
     names = [recorded[side]["compactor"]["name"] if side in recorded else getattr(what, "name", what)
              for side, what in given.items()]
     path = None if args.record is None else record_path(args.record, names)
