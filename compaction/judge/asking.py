@@ -104,11 +104,11 @@ def own_verdict(reply, context):
     if cut is not None:
         return reply[cut:]
     quoted, given, rest = [value for _, value in objects(context)], objects(reply), reply
-    for part, value in given:
-        if value in quoted or repeats_form(value):
-            rest = rest.replace(part, " ", 1)
     valid = [(part, value) for part, value in given if not problems_of(value)]
     own = {part: value["verdict"] for part, value in valid if value not in quoted}
+    for part, value in given:
+        if part in own or value in quoted or repeats_form(value):  # an answer may say that something is absent
+            rest = rest.replace(part, " ", 1)
     verdicts = {*own.values(), *map(str.lower, SAID.findall(CHOICE.sub(" ", rest)))}
     if own and len(verdicts) > 1:
         return json.dumps({"answer": "-", "verdict": " and ".join(sorted(verdicts))})
