@@ -37,6 +37,7 @@ class Counter:
     messages  [{"role", "content"}, ...], with tool_calls and tool results as in OpenAI's interface
     way       how plain requests are counted: "sum", "incremental" or "whole"
     sums      whether `part` can tell what runs add: a system text changes nothing of how other messages are written
+    marks     texts that may change how the template writes a message that holds them
     """
 
     def __init__(self, tokenizer, template, manifest):
@@ -46,7 +47,7 @@ class Counter:
         added = tokenizer.get_added_tokens_decoder().values()
         self.control_tokens = sorted((token.content for token in added if token.special), key=len, reverse=True)
         self._sum = TokenSum(self.text, self.lengths, self.control_tokens, marks, words)
-        self.way, self.sums = self._sum.way, self._sum.adds
+        self.way, self.sums, self.marks = self._sum.way, self._sum.adds, self._sum.marks
         self._whole, self._whole_s = 0, 0.0
 
     def count(self, messages, tools=None):

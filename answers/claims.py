@@ -31,12 +31,16 @@ LIMITING = (r"(?:exceed\w*|outlive|outlast|more|less|fewer|over|under|beyond|abo
 WRONG = (r"(?:wrong|false|incorrect|untrue|mistaken|outdated|obsolete|out of date"
          r"|(?:mistake|error)(?=[.,;:)!]| (?:to|that|and|in)\b))")
 GIVEN_UP = ("(?:replaced|dropped|abandoned|removed|superseded|rejected|refused|lifted|scrapped|discarded|withdrawn"
-            "|retired|cancell?ed|revoked|overturned|discontinued|given up|ruled out|voted down|turned down)")
+            "|retired|cancell?ed|revoked|overturned|overruled|discontinued|deprecated|decommissioned|shelved|ditched"
+            "|given up|ruled out|phased out|voted down|turned down)")
+USING = "(?: (?:(?:us|adopt|choos|runn|keep|pick)ing|use|adopt|choose|run|keep|pick|go(?:ing)? (?:with|for)))?"
 DENIED_BEFORE = any_case(
     rf"{NEGATOR}(?: (?!(?:{LIMITING}|doubt\w*|{WRONG}|{GIVEN_UP})\b)[\w'-]+){{0,5}} $"
-    r"|\b(?:instead of|rather than|as opposed to|replac(?:e|es|ed|ing)|used to (?:be|use|have))(?: (?:the|our|an?))? $"
-    r"|\b(?:move|switch|migrate|change|go|went|away)[ds]?(?:ed)? (?:away )?from(?: (?:the|our|an?))? $"
-    r"|\bmov(?:ed|ing) off(?: (?:the|our|an?))? $"
+    r"|\b(?:instead of|rather than|as opposed to|mov(?:ed|ing) off|(?:stop|cease|quit)(?:s|d|ped)?(?= using)"
+    r"|(?:move|switch|migrate|change|go|went|away)[ds]?(?:ed)? (?:away )?from)"
+    rf"{USING}(?: (?:the|our|an?))? $"
+    r"|\b(?:replac(?:e|es|ed|ing)|used to (?:be|use|have)|no|neither|nor|any\w+ other than|hardly|by no means)"
+    r"(?: (?:the|our|an?))? $"
     r"|\b(?:raised|lowered|increased|reduced|extended|up|down) from $"
     r"|\b(?:decided|voted|advised|argued) against(?: (?:the|our|an?|using))* $"
     r"|\b(?:chose|chosen|picked|preferred)(?: [\w'-]+){0,3} over $"
@@ -45,6 +49,8 @@ REJECTED = any_case(  # unless that is denied ("no doubt it is three"); what "wa
     rf"\b(?:doubt(?:s|ed)?|doubtful (?:that|if|whether)|unlikely (?:that|to be)"
     rf"|(?:{WRONG}|(?:not|n't) (?:true|right|correct|the case)) (?:that|to (?:say|claim|state|assume|think|believe)))\b"
     rf"(?: (?!(?:{LIMITING}|because|since|so|while|whereas|where|when|though)\b)[\w'-]+){{0,9}} $"
+    rf"|\bno (?:evidence|indication|proof|sign|mention) (?:that|of)(?: [\w'-]+){{0,4}} $"
+    rf"|\b(?:without|except(?: for)?|avoid(?:s|ed|ing)?){USING}(?: (?:the|our|an?))? $"
     rf"|\b(?:wrong|mistaken) about(?: (?:it|being|the|our))* $"
     rf"|(?<!was |ere |een |got | is |are )\b{GIVEN_UP}(?: (?:the|our|its|an?))?(?: (?:[\w-]+ ){{1,2}}of)? $")
 SUBJECT = (r"(?: (?!(?:because|since|as|so|while|that|which|and|or|but|where|when|for|if|after|before|until|once"
@@ -64,6 +70,8 @@ DENIED_AFTER = any_case(
     rf" (?:raised|lowered|increased|reduced|changed|updated) (?:from [\w-]+ )?to \w"
     rf"|^{SUBJECT} (?:was|were|had been)\b[^.;]{{0,60}}[,;] (?:but |and )?(?:it's |it is )?now \w"
     rf"|^{SUBJECT} (?:was|were|had been)\b[^.;]{{0,60}} (?:but|until) [^.;]{{0,30}}\b{GIVEN_UP}\b"
+    rf"|^{SUBJECT} (?:was|were)(?: \w+)? (?:considered|proposed|suggested|discussed)\b(?! and)[^.;]{{0,40}} but\b"
+    rf"|^{SUBJECT} (?:is|was|are|were) out(?=[.,;!]| of the (?:question|race|running))"
     rf"|^{SUBJECT} (?:was|were|had been)\b[^.;]{{0,60}} last (?:{PERIOD})\b.{{0,80}}\b(?:now|today|this (?:{PERIOD}))\b"
     rf"|^{SUBJECT} (?:was|were|had been) (?:in|on|at|the|our|an?|used)\b(?! (?:only|first))[^,.;]{{0,40}} until {WHEN}"
     rf"|^{SUBJECT},? (?:and )?(?:then|later) {ANOTHER}[\w' -]{{0,40}} (?:since|as of) {WHEN}"
@@ -76,20 +84,22 @@ DENIED_AFTER = any_case(
 PAST = r"(?:previously|originally|formerly|initially|earlier|at first)"
 UNTIL = (any_case(r"\b(?:was|were|had been|used)(?: (?:in|on|at|the|our|an?))* $"),
          any_case(rf"^{SUBJECT} until {WHEN}"))  # "it was three until Monday"
-FAILED = any_case(rf"^{SUBJECT} failed\b(?! (?:over|to)\b)")
+FAILED = any_case(rf"^{SUBJECT} (?:failed\b(?! (?:over|to)\b)|lost (?:out )?to\b|resigned\b|stepped (?:down|aside)\b"
+                  r"|(?:left|quit|declined)(?=[.,;!]| (?:the (?:team|company|project|role|job)|last|in)\b))")
 PAST_BEFORE = any_case(rf"\b(?:was|were|had been|old|former|{PAST})\b")
 PAST_ONLY = any_case(  # a value said to be of the past, with or without another in its place
     rf"\b{PAST},? (?:it|that|this|the [\w-]+(?: [\w-]+)?) (?:was|were|had been)(?: set to| at)? $"
     rf"|(?:^|[,;(] ?|\b(?:but|and) )until {WHEN},? (?:it|that|the [\w-]+(?: [\w-]+)?) (?:was|were)(?: set to| at)? $"
     rf"|\b(?:was|were|had been) {PAST}(?: set to| at)? $"
-    rf"|\((?:it )?(?:was|were|{PAST}|not)(?: {PAST})? $"
+    rf"|\((?:it )?(?:was|were|{PAST}|not)(?: {PAST})? $|\b(?:any|every)(?:one|body|thing) but $"
     rf"|\b(?:now|currently)\b[^.;?!]{{0,60}}[,;] {PAST} $")
 SWITCH = any_case(r"\b(?:now|currently|changed|replaced|switched|moved|raised|lowered|increased|reduced|updated)\b"
                   rf"|\bnew(?: [\w-]+)?(?::| is\b| are\b)"
                   rf"|(?:[,;.-]|\b(?:but|and)) (?:today|nowadays|these days|this (?:{PERIOD}))\b"
                   rf"|\b(?:is|are|it's) (?={ANOTHER}[\w' -]{{0,40}} (?:now|today|currently)\b)")
 CORRECTED = any_case(r"^(?: [\w'-]+){0,2} ?[,.;(-]+ ?"
-                     r"(?:no[,:]|wait,|sorry,|(?:actually|or rather|rather|i mean|make that|correction)\b)")
+                     r"(?:no[,:]|wait,|sorry,|(?:actually|or rather|rather|i mean|make that|correction"
+                     r"|(?:scratch|strike) that|should (?:read|have been))\b)")
 FROM = any_case(r"\bfrom $")
 FROM_OR_SWITCH = any_case(r"\bfrom\b|\b(?:chang|rais|lower|increas|reduc|mov|switch|updat)\w+")
 OTHER_NUMBER = r"(?:\d[\w]*|" + SMALL + r"\b)"

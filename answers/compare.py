@@ -60,16 +60,17 @@ def seed_agreement(verdicts):
 
 
 def compare(recordings, verdicts):
-    """Two recordings compared; same_requests is true or false by their hashes, None where a recording holds none."""
+    """Two recordings compared; same_requests by hashes and sizes, None where a recording holds no hashes."""
     paired, (first, second) = pairs(recordings, verdicts), recordings
-    hashes = [{(strategy, case): sent.get("messages_sha256") for strategy, case, _, sent in answered(recording)}
-              for recording in recordings]
+    sent = [{(strategy, case): {**row, "entries_sha256": None} for strategy, case, _, row in answered(recording)}
+            for recording in recordings]
+    hashed = all("messages_sha256" in row for rows in sent for row in rows.values())
     overall = paired_figures(paired)
     if not overall["pairs"]:
         raise NotComparable("no pair in which both answers are whole; there is nothing to compare")
     discordant = [pair for pair in paired if {pair["a"], pair["b"]} == {"pass", "fail"}]
     return {"same_model": first["model"] == second["model"],
-            "same_requests": None if None in [*hashes[0].values(), *hashes[1].values()] else hashes[0] == hashes[1],
+            "same_requests": sent[0] == sent[1] if hashed else None,
             "all": overall,
             "strategies": {strategy: paired_figures([pair for pair in paired if pair["strategy"] == strategy])
                            for strategy in first["answers"]},
@@ -85,7 +86,7 @@ def comparison_lines(result):
             for name, row in {**result["strategies"], "all": result["all"]}.items()}
     cases, smallest = len(result["all"]["difference_by_case"]), result["all"]["smallest_p_possible"]
     same = {None: ["a recording without request hashes: whether both answered the same requests is not known"],
-            False: ["the requests differ: this compares strategies or cases as well as answers"], True: []}
+            False: ["the requests or their sizes differ: this compares more than answers"], True: []}
     return [*figures(("pairs", "passed_a", "passed_b", "only_a", "only_b", "incomplete_pairs", "p"), rows),
             f"sign-flip test over {cases} cases: no p can be under {smallest:.2g}",
             *(f"seeds of {side} agree in {agreed['agree']} of {agreed['seed_pairs']} pairs of one request"

@@ -15,6 +15,7 @@ from base.shown import one_line
 CONNECT_S = 5
 LOOK_S = 30  # for the small questions: version, tags
 MAX_BODY = 4 * 1024 * 1024
+DEEPEST_REPLY = 100  # levels: what a reply holds stands some levels deeper in a journal and a recording
 TRY_AGAIN = {408, 429, 500, 502, 503, 504}
 NO_REASON = {403: "refused; does the address name this machine?", 404: "is this the address of a model's server?"}
 WAITS_S = (1, 5, 20, 60)  # before each further try: a server that restarts is back within them
@@ -155,7 +156,8 @@ def look(url):
 
 def parsed(data, url):
     """The JSON value of some bytes, or InputError. Half of a surrogate pair becomes "?": no recording could hold it."""
-    return json.loads(json.dumps(parse_json(as_text(data, url), url), ensure_ascii=False).encode("utf-8", "replace"))
+    value = parse_json(as_text(data, url), url, DEEPEST_REPLY)
+    return json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
 
 
 def patient(call, wait, waits=WAITS_S):

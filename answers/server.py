@@ -9,6 +9,7 @@ import json
 import time
 from copy import deepcopy
 
+from answers import exchange
 from answers.exchange import BrokenReply, ServerError, Unavailable, base_url, fetch, get_json, look, patient
 from base.command import InputError, as_text, parse_json
 from base.lines import is_torn
@@ -65,7 +66,7 @@ def read_completion(data, body):
 def json_in(data):
     """The JSON value that some bytes are, None where they are none."""
     with contextlib.suppress(InputError):
-        return parse_json(as_text(data, "reply"), "reply")
+        return parse_json(as_text(data, "reply"), "reply", exchange.DEEPEST_REPLY)
 
 
 def whole_answer(message, reason, counts, seed, num_predict):

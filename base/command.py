@@ -35,8 +35,8 @@ class NotComparable(ValueError):
     """Two things that must not be compared, or a question that cannot be decided; exit status 3."""
 
 
-def parse_json(text, where):
-    """The value that `text` holds, or InputError: for duplicate keys, NaN, infinities, more than DEEPEST levels too."""
+def parse_json(text, where, deepest=DEEPEST):
+    """The value that `text` holds, or InputError: duplicate keys, NaN, infinities, over `deepest` levels too."""
 
     def pairs(items):
         value = dict(items)
@@ -52,20 +52,20 @@ def parse_json(text, where):
 
     try:
         value = json.loads(text, object_pairs_hook=pairs, parse_constant=number, parse_float=number)
-        if too_deep(value, text):
+        if too_deep(value, text, deepest):
             raise RecursionError
         return value
     except RecursionError:
-        raise InputError(f"{where}: nested too deep, over {DEEPEST} levels; flatten it") from None
+        raise InputError(f"{where}: nested too deep, over {deepest} levels; flatten it") from None
     except InputError:
         raise
     except ValueError as error:  # also an integer of thousands of digits, which Python refuses to convert
         raise InputError(f"{where}: not JSON: {error}; correct that place") from None
 
 
-def too_deep(value, text):
+def too_deep(value, text, deepest=DEEPEST):
     """Whether a value that stands in a text nests deeper than this project reads or writes."""
-    return text.count("[") + text.count("{") > DEEPEST and depth(value) > DEEPEST
+    return text.count("[") + text.count("{") > deepest and depth(value) > deepest
 
 
 def depth(value):

@@ -163,9 +163,11 @@ def _field_problems(field, value, rule):
         if isinstance(value, bool) and wanted in (int, float):
             return [f"{field} must be a {'whole ' if wanted is int else ''}number, not true or false"]
         return [f"{field} must be a {wanted.__name__}, got a {type(value).__name__}"]
-    least, most = rule.get("range", (None, None))
+    (least, most), choices = rule.get("range", (None, None)), rule.get("one_of", ())
+    choice = (value, isinstance(value, bool))  # in Python true is 1
     broken = {
-        f"one of {', '.join(map(str, rule.get('one_of', ())))}": "one_of" in rule and value not in rule["one_of"],
+        f"one of {', '.join(map(str, choices))}":
+            "one_of" in rule and choice not in [(one, isinstance(one, bool)) for one in choices],
         f"from {least} to {most}": "range" in rule and not (has_type(value, float) and least <= value <= most),
         "digits only": rule.get("digits") and not (isinstance(value, str) and value.isascii() and value.isdigit())}
     return [f"{field} must be {wanted}, got {value!r}" for wanted, is_broken in broken.items() if is_broken]

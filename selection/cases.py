@@ -116,7 +116,8 @@ def check_facts(case, path):
     for fact, stale in product(case["required"], case["stale"]):
         text, other = fact_text(fact), fact_text(stale)
         refuse(fact == stale and f"{text!r} is both required and stale", path, name)
-        refuse(turn_of(fact) == turn_of(stale) and (text in other or other in text)
+        refuse((turn_of(fact) in (None, turn_of(stale)) and text in other
+                or turn_of(stale) in (None, turn_of(fact)) and other in text)
                and f"the required {text!r} and the stale {other!r} hold one another: finding one finds both",
                path, name, "make them longer or shorter until they differ")
 

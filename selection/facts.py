@@ -25,9 +25,24 @@ def in_request(fact, case, selected):
     """Whether a fact of either form reached the request of a selection."""
     if isinstance(fact, dict):
         return turn_fact_sent(fact, case, selected)
+    written = strategies.escape(fact)
+    return any(fact in said for said in sent_texts(case, selected)) or (
+        written != fact and written in before_question(case, selected))
+
+
+def before_question(case, selected):
+    """What stands in the last message of a request before the question."""
+    return "".join(message.get("content") or "" for message in selected["messages"][-1:]).removesuffix(case["current"])
+
+
+def sent_texts(case, selected):
+    """The texts of a request as they were said: of a message with notes each note, unescaped, without its mark.
+
+    So "amp" is not found in the "&amp;" of a note.
+    """
     contents = [message.get("content") or "" for message in selected["messages"]]
-    notes = "".join(contents[-1:]).removesuffix(case["current"])  # they stand before the question
-    return any(fact in content for content in contents) or strategies.escape(fact) in notes
+    block = BLOCK.fullmatch(before_question(case, selected))
+    return [*contents[:-1], *map(unescape, MARK.split(block[1]))] if block else contents
 
 
 def turn_fact_sent(fact, case, selected):
@@ -43,11 +58,7 @@ def turn_fact_sent(fact, case, selected):
 def said_texts(case, selected):
     """The parts of a request around its instructions, its question, wherever repeated, and what frames the notes."""
     own = "|".join(re.escape(text.strip()) for text in (case["instructions"], case["current"]) if text.strip())
-    contents = [message.get("content") or "" for message in selected["messages"]]
-    block = BLOCK.fullmatch(contents[-1].rpartition(case["current"])[0])
-    if block:
-        contents[-1] = unescape(MARK.sub("", block[1]))
-    for content in contents:
+    for content in sent_texts(case, selected):
         yield from re.split(own, content)
 
 
@@ -77,12 +88,11 @@ def notes_sent(case, selected):
     Where the notes are not the last ones of the turns left out (another rule's), a note counts that stands whole in the
     block and in no other note of it.
     """
-    content = selected["messages"][-1]["content"]
     by_turn = enumerate(note_lines(case["history"], strategies.CUES))
     every = [(number, line) for number, lines in by_turn for line in lines]
     kept = [note for note in every if note[0] not in selected["turns"]][-selected["notes"] or len(every) :]
-    if content == render(case, [], [line for _, line in kept])[-1]["content"]:
+    if selected["messages"][-1]["content"] == render(case, [], [line for _, line in kept])[-1]["content"]:
         return kept
-    block = BLOCK.fullmatch(content.rpartition(case["current"])[0])
+    block = BLOCK.fullmatch(before_question(case, selected))
     standing = [(number, line) for number, line in every if block and f"\n{line}\n" in f"\n{block[1]}\n"]
     return [note for note in standing if not any(note[1] in line for _, line in standing if line != note[1])]

@@ -124,7 +124,7 @@ def explain(path, case_id, names, grade, budgets=None, manifest=None):
                   *(f"  turn {number}  {cost:6} tokens  {one_line(turn_text(turn), TEXT)}"
                     for number, (turn, cost) in enumerate(zip(history, costs), 1))]
         for name, select in selectors.items():
-            selected, problem = run_one(name, select, case, count)
+            selected, problem = run_one(name, select, case, count, checked=True)
             row = None if problem else grade(case, selected)
             lines += ["", *(about_choice(name, case, selected, row, costs) if row else
                             [f"{name}: failed: {one_line(problem)}"])]

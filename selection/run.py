@@ -181,14 +181,12 @@ def run_group(cases, names, path, grade, budgets, manifest, checked, show=False)
         for budget, name in product(budgets, names):
             asked, key = with_input(case, budget), (budget, name, case["id"])
             try:
-                selected, problem = run_one(name, selectors[name], asked, count)
+                selected, problem = run_one(name, selectors[name], asked, count, key in checked)
                 if problem is None and key in checked:
                     as_sum, in_full = selected["input_tokens"], count.full(selected["messages"])
                     if as_sum != in_full:
                         raise CountError(f"{as_sum} tokens as a sum, {in_full} counted in full; no figure of this run "
                                          "can be trusted: report it with the case")
-                    if name not in STRATEGIES:  # joined messages: a mark in one may cut the other
-                        problem = unwritten(case, selected["messages"], count)
             except CountError as error:
                 raise InputError(f"{path}: case {case['id']!r}, {name}: {error}") from None
             failed = {"case": case["id"], "split": case["split"], "kind": case["kind"], "error": problem}
@@ -196,10 +194,18 @@ def run_group(cases, names, path, grade, budgets, manifest, checked, show=False)
     return rows
 
 
-def run_one(name, select, case, count):
-    """A selector on one case, the user's own without its facts -> (selection, None) or (None, what is wrong)."""
+def run_one(name, select, case, count, checked=False):
+    """A selector on one case, the user's own without its facts -> (selection, None) or (None, what is wrong).
+
+    checked  the texts of any rule but the published are looked for in what the template writes; else only where one
+             holds what the template looks for: replies are joined, and a mark in one may cut the other
+    """
     if not is_own(name):
-        return select(case, count), None
+        selected = select(case, count)
+        said = "\0".join(message.get("content") or "" for message in selected["messages"])
+        look = name not in STRATEGIES and (checked or any(mark in said for mark in getattr(count, "marks", ())))
+        problem = unwritten(case, selected["messages"], count) if look else None
+        return (None, problem) if problem else (selected, None)
     held = own_history(case["history"], name)  # of its own: what others keep about a history is never about its edits
     fields = {field: value for field, value in case.items() if field not in ("history", "required", "stale")}
     asked = {**deepcopy(fields), "history": held[0]}  # not the facts: a rule could send the answers themselves

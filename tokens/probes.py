@@ -23,7 +23,8 @@ TOOLS = [{"type": "function", "function": {
 ODD_TEXTS = (
     "", " ", "\n", "w", "  two words ", "\r\nline\r\n\r\nnext\t\r\n", "\n\n\nx\n\n\n",
     "naïve – “quoted” 日本語 👩‍💻\u0301", "\u00a0hard space\u2028", "\x1cseparator\x1f", "{{ x }} {% y %} <b>&amp;",
-    "- [turn 1, user] 12,000.50%", "a" * 200, "\u0307dot")
+    "- [turn 1, user] 12,000.50%", "a" * 200, "\u0307dot", 'a\n\n"b"\t\\c\r\nd\u2028e\'', "1234567", "LOUD")
+LONG = chat("long text, " * 2000 + "cut")
 
 
 def plain_requests():
@@ -35,6 +36,7 @@ def plain_requests():
             yield [*head, *body, SECOND]
     yield [*odd, *odd[:3], FIRST, FIRST, *chat(" ")]
     yield [*simple, FIRST, FIRST, SECOND, *simple, SECOND, SECOND]
+    yield [*simple * 40, *LONG, ANSWER, *LONG]
     for text in ODD_TEXTS:
         for end in (text, "A1", "Q2"), ("Q1", text, "Q2"), (text,):
             yield [*simple, *chat(*end)]

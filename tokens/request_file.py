@@ -6,7 +6,7 @@ from pathlib import Path
 
 from base.command import InputError, as_text, parse_json, progress, read_bytes
 from base.shapes import misfit
-from base.turns import MessageError, calls_of
+from base.turns import MessageError, calls_of, text_of
 
 REQUEST = {"messages": [{"role": str}], "tools?": ([dict], type(None))}
 
@@ -35,6 +35,8 @@ def request_of(value, place):
     if problem := problem or (not request["messages"] and "the request is without messages"):
         raise InputError(f"{place}: {problem}; give a list of messages, or an object with messages and tools")
     try:
+        for message in request["messages"]:
+            text_of(message)  # refuses a picture or a sound: a template writes no token of what a model gets of it
         messages = [{**message, "tool_calls": calls_of(message)} if message.get("tool_calls") else message
                     for message in request["messages"]]
     except MessageError as error:

@@ -46,7 +46,7 @@ class TokenSum:
 
     def __init__(self, text, lengths, control, marks=(), words=()):
         self._text, self._lengths = text, lengths
-        self._marks, self._switches = [*control, *marks], []
+        self.marks, self._switches = [*control, *marks], []
         self._tools_hold = self._runs_hold = True
         self.way, self.adds = "whole", False
         try:
@@ -62,9 +62,9 @@ class TokenSum:
         self._tools_hold = self._proved(plain_requests(), [TOOLS], least=1)
         self._runs_hold = self._proved(run_requests(), [None, TOOLS], least=1)
         if not self._proved(mark_requests(words)):  # some change how a message is written that holds them
-            self._marks += [word for word in words if not self._proved(mark_requests([word]))]
+            self.marks += [word for word in words if not self._proved(mark_requests([word]))]
         self._runs_hold &= all(self._proved(mark_requests(some)) for some in (*([mark] for mark in marks), marks))
-        candidates = self._marks if self._is_apart([system(" ".join(words))]) else [*self._marks, *words]
+        candidates = self.marks if self._is_apart([system(" ".join(words))]) else [*self.marks, *words]
         self._switches = [text for text in candidates if not self._is_apart([system(text)])]
         self.adds = not self._switches and self._is_apart([]) and self._is_apart([system("S")])
         self._forget()
@@ -183,7 +183,7 @@ class TokenSum:
 
     def _acted_on(self, text):
         """Whether the template may write a message of this text in another way than the sum thinks."""
-        return self._differs(text) or any(mark in text for mark in self._marks)
+        return self._differs(text) or any(mark in text for mark in self.marks)
 
 
 def keys_of(messages, following=None):

@@ -157,7 +157,10 @@ class Attribution(Files):
     def test_whether_the_requests_were_the_same_is_told(self):
         a, b = ({**PUBLISHED, "recorded": {"requests": dict.fromkeys(
             PUBLISHED["answers"], {case: {"messages_sha256": f"{case} {sent}"} for case in KEYS})}} for sent in (1, 2))
-        for second, same, says in ((a, True, []), (b, False, ["the requests differ"]), (PUBLISHED, None, ["is not"])):
+        shorter = edited(a, ["recorded", "requests", "recent", "held-buried", "num_predict"], 48)
+        differ = ["the requests or their sizes differ"]
+        for second, same, says in ((a, True, []), (b, False, differ), (shorter, False, differ),
+                                   (PUBLISHED, None, ["is not"])):
             result, lines = compare(second, a)
             told = [line for line in lines.splitlines() if "requests" in line]
             self.assertEqual((result["same_requests"], len(told)), (same, len(says)))

@@ -124,9 +124,11 @@ class ManyCases(Files):
         full = mock.patch.object(type(counter()), "full", lambda self, messages: self(messages))
         with mock.patch.dict("selection.retrievers.SELECTORS", replies), full:
             self.assertEqual(run(path, ["replies"])["cases"]["replies"][0]["missing"], [])
-            with mock.patch.object(type(counter()), "text", cutting):
-                (row,) = run(path, ["replies"])["cases"]["replies"]
-        self.assertIn("whose text the chat template changes", row["error"])
+            for marks, always in (([], 200), (["</think>"], 0)):  # in a large set only what holds a mark is looked at
+                with (mock.patch.object(type(counter()), "text", cutting), mock.patch.object(counter(), "marks", marks),
+                      mock.patch("selection.run.ALWAYS_CHECKED", always), mock.patch("selection.run.SAMPLE", 0)):
+                    (row,) = run(path, ["replies"])["cases"]["replies"]
+                self.assertIn("whose text the chat template changes", row["error"])
 
     def test_the_sample_differs_from_run_to_run(self):
         cases = [{"id": str(number)} for number in range(500)]
