@@ -27,7 +27,7 @@ from answers.recording import (check_covered, incomplete_kind, is_recording, rea
                                same_as_recorded)
 from base.command import InputError, check_replaceable, dump, file_hash, make_parser, replace_file, run_command
 from base.result_files import read_result
-from base.shown import figures, written_out
+from base.shown import figure_table, written_out
 
 HERE = Path(__file__).parent
 RECORDING = HERE / "answer-result.json"
@@ -100,7 +100,7 @@ def grade_table(summary):
     """The summary as lines of text for a person, each kind of incompleteness on a line of its own."""
     kinds = [f"incomplete, not graded: {strategy} {kind} {number}" for strategy, counts in summary.items()
              for kind, number in counts.get("incomplete_kinds", {}).items()]
-    return "\n".join([*figures(COUNTS, summary), *kinds])
+    return "\n".join([*figure_table(COUNTS, summary), *kinds])
 
 
 def print_result(result, *lines):
@@ -144,17 +144,17 @@ def run_record(args):
         return print_result(record.requests_of(record.tasks_for(chosen, pinned["seeds"], body_of)))
     check_replaceable(args.out, is_recording)  # told now, and not when all answers are there
     model = kind(pinned, args.host)
-    record.tell_server(model)
+    record.warn_unverified(model)
     with record.Journal(args.out) as journal:
         tasks, wanted = (record.tasks_for(part, pinned["seeds"], body_of, api=model.api, **model.identity)
                          for part in (plan, chosen))
         try:
             asked = record.ask_all(wanted, model, journal, args.jobs)
         finally:
-            counts = record.tell_outcomes(tasks, journal)
+            counts = record.print_outcomes(tasks, journal)
         counts["asked_now"] = asked
         if args.only:
-            counts["missing"] = record.missing(tasks, journal)
+            counts["missing"] = record.missing_answers(tasks, journal)
         else:
             recording = record.finished(tasks, model, journal, sources)
             replace_file(args.out, dump(recording).encode("utf-8"), is_recording)

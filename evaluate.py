@@ -20,7 +20,7 @@ import strategies
 from base.command import dump, file_hash, make_parser, run_command, whole_numbers
 from selection.cases import CaseError, ambiguous_facts, load_cases, read_set
 from selection.facts import in_request
-from selection.reporting import complaints, explain, failed_cases, remarks, summary_lines, tell
+from selection.reporting import complaints, explain, failed_cases, print_lines, remarks, summary_lines
 
 ROOT = Path(__file__).parent
 CASES = ROOT / "cases.json"
@@ -120,16 +120,16 @@ def main(argv=None):
         sys.stdout.writelines(line + "\n" for line in lines)
         return int(failed)
     cases, digest = read_set(arguments.cases)
-    tell(remarks(cases, names))
+    print_lines(remarks(cases, names))
     report = run(arguments.cases, names, **options, cases=cases, digest=digest, jobs=arguments.jobs,
                  scheduler=arguments.scheduler, verify=arguments.verify)
     for_a_person = sys.stdout.isatty() and not arguments.json
     if not for_a_person:
         sys.stdout.write(dump(report))
     failures = list(complaints(report))
-    tell(summary_lines(report), limit=None)
-    tell(failures)
-    tell(failed_cases(report) if for_a_person else ())
+    print_lines(summary_lines(report), limit=None)
+    print_lines(failures)
+    print_lines(failed_cases(report) if for_a_person else ())
     return int(bool(failures))
 
 

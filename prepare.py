@@ -20,7 +20,8 @@ from pathlib import Path
 
 from base.command import InputError, make_parser, run_command, write_json
 from tokens.manifest import (
-    MANIFEST, bytes_problem, folder, is_name, leftovers, one_at_a_time, put, read_manifest, read_pinned, say, verify)
+    MANIFEST, bytes_problem, folder, is_name, leftovers, one_at_a_time, print_step, put, read_manifest, read_pinned,
+    verify)
 from tokens.sources import Hub, SourceError, folder_source, pin
 from tokens.template import KEPT, template_text, try_template
 
@@ -47,17 +48,17 @@ def prepare(manifest, target, sources):
     sources  {name: fetch}, tried in order; fetch(file name) -> bytes, or SourceError
     """
     if not verify(target, manifest) and not leftovers(target):
-        return say(f"{manifest['model']} is prepared in {target} already")
+        return print_step(f"{manifest['model']} is prepared in {target} already")
     with one_at_a_time(target):
         for name, pinned in manifest["files"].items():
             if read_pinned(target / name, pinned)[1]:
                 put(target / name, None)  # nothing that does not verify stays where tokenizer.py reads
                 data, source = fetch_first(name, pinned, sources)
                 put(target / name, data)
-                say(f"{name} from {source}")
+                print_step(f"{name} from {source}")
     if problems := verify(target, manifest):  # from the disk, whoever wrote them
         raise InputError(f"{target}: {'; '.join(problems)}; check the disk and run prepare.py again")
-    say(f"{manifest['model']} is prepared in {target}")
+    print_step(f"{manifest['model']} is prepared in {target}")
 
 
 def fetch_first(name, pinned, sources):
@@ -65,7 +66,7 @@ def fetch_first(name, pinned, sources):
     failures = []
     for source, fetch in sources.items():
         if sys.stderr.isatty():  # a source can take seconds before a bar has anything to show
-            say(f"asking {source} for {name}")
+            print_step(f"asking {source} for {name}")
         try:
             data = fetch(name)
             if not (problem := bytes_problem(data, pinned)):
@@ -89,7 +90,7 @@ def pin_model(model, revision, path, given):
     names = [name for name in {**manifest, **pinned} if name not in UNPINNED]
     if differing := [name for name in names if pinned.get(name) != manifest.get(name)]:
         raise InputError(f"{path} pins something else ({', '.join(differing)}); remove it or name another file")
-    say("a chat template is code from its publisher; it runs in a sandbox, first in a process of its own with limits")
+    print_step("a chat template is code from its publisher; it runs in a sandbox, first in a limited process")
     source = template_text(files, path)
     outcome = try_template(source, pinned)
     if outcome["problem"]:
@@ -100,11 +101,11 @@ def pin_model(model, revision, path, given):
     if not path.exists():
         write_json(path, pinned)
     for ability, reason in outcome["cannot"].items():
-        say(f"the chat template cannot write {ability}: {reason}")
+        print_step(f"the chat template cannot write {ability}: {reason}")
     if "strftime_now" in source:
-        say(f"the chat template writes the date: {pinned.get('today')} in every count (\"today\" in {path})")
-    say(WAYS[way])
-    say(f"{model} is pinned in {path}")
+        print_step(f"the chat template writes the date: {pinned.get('today')} in every count (\"today\" in {path})")
+    print_step(WAYS[way])
+    print_step(f"{model} is pinned in {path}")
 
 
 def main(argv=None):

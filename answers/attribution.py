@@ -11,7 +11,7 @@ import strategies
 from answers.recording import answered, incomplete_kind, json_hash, same_as_recorded
 from base.command import InputError, NotComparable, file_hash
 from base.result_files import graded
-from base.shown import figures, one_line
+from base.shown import figure_table, one_line
 from base.turns import fact_text
 
 OUTCOMES = {  # (sent, answered) -> what the answer is for a fact, by kind of fact; None: could not be told
@@ -55,7 +55,7 @@ def check_same_requests(recording, report, cases, in_request):
         if known is None or not is_about(row, known):
             raise NotComparable(
                 f"{where}: the facts are not those of the case set, or it lacks the case; correct --cases")
-        selected, sent = {**row, "messages": request_of(row, known)}, request.get("messages_sha256")
+        selected, sent = {**row, "messages": request_messages(row, known)}, request.get("messages_sha256")
         same = sent == json_hash(selected["messages"])
         if remade and not same and sent is not None:
             raise NotComparable(f"{where} is not what was sent, by its hash; give the recording's report and cases")
@@ -78,7 +78,7 @@ def is_about(row, case):
             and all(0 <= turn < len(case["history"]) for turn in row["turns"]))
 
 
-def request_of(row, case):
+def request_messages(row, case):
     """The messages that a report's row is about: its turns, and the newest notes of the turns that it left out."""
     notes = [line for turn, lines in enumerate(strategies.note_lines(case["history"], strategies.CUES))
              if turn not in row["turns"] for line in lines]
@@ -123,7 +123,7 @@ def attribution_lines(result):
         f"same requests: {result['same_requests_by']}", f"answers as recorded: {result['answers_as_recorded']}",
         "sent: the fact was in the request; answered: the answer states it; the figures count one fact in one answer"]
     for kind, outcomes in OUTCOMES.items():
-        lines += ["", f"{kind} facts, answers by outcome", *figures(outcomes.values(), result[kind]["summary"])]
+        lines += ["", f"{kind} facts, answers by outcome", *figure_table(outcomes.values(), result[kind]["summary"])]
         lines += [f"  {name.replace('_', ' ')}: {fact['strategy']}/{fact['case']}: {one_line(fact['fact'], 80)!r}"
                   f" ({fact['answers'][name]} of {sum(fact['answers'].values())})"
                   for name in outcomes.values() if name not in ("used", "neither")

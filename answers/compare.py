@@ -12,7 +12,7 @@ from itertools import combinations
 
 from answers.recording import answered
 from base.command import NotComparable
-from base.shown import figures
+from base.shown import figure_table
 
 
 def pairs(recordings, verdicts):
@@ -87,7 +87,7 @@ def comparison_lines(result):
     cases, smallest = len(result["all"]["difference_by_case"]), result["all"]["smallest_p_possible"]
     same = {None: ["a recording without request hashes: whether both answered the same requests is not known"],
             False: ["the requests or their sizes differ: this compares more than answers"], True: []}
-    return [*figures(("pairs", "passed_a", "passed_b", "only_a", "only_b", "incomplete_pairs", "p"), rows),
+    return [*figure_table(("pairs", "passed_a", "passed_b", "only_a", "only_b", "incomplete_pairs", "p"), rows),
             f"sign-flip test over {cases} cases: no p can be under {smallest:.2g}",
             *(f"seeds of {side} agree in {agreed['agree']} of {agreed['seed_pairs']} pairs of one request"
               for side, agreed in result["agreement_among_seeds"].items()),

@@ -147,7 +147,7 @@ def get_json(url, shape, body=None):
     return value
 
 
-def look(url):
+def try_get(url):
     """The JSON object at a path that a server may lack: then {}."""
     with contextlib.suppress(ServerError):
         return get_json(url, {})
@@ -155,7 +155,7 @@ def look(url):
 
 
 def parsed(data, url):
-    """The JSON value of some bytes, or InputError. Half of a surrogate pair becomes "?": no recording could hold it."""
+    """The JSON value of some bytes, or InputError; a lone surrogate becomes "?", since no recording could hold it."""
     value = parse_json(as_text(data, url), url, DEEPEST_REPLY)
     return json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
 

@@ -119,7 +119,7 @@ def requests_of(tasks):
             for task in tasks]
 
 
-def kept(task, journal):
+def answer_to(task, journal):
     """The journal's answer to a task or None; InputError where its prompt is not counted now as it was then."""
     entry, ours = journal.answers.get(task["key"]), task["input_tokens"]
     if entry and entry.get("prompt_tokens", ours) != ours:
@@ -128,7 +128,7 @@ def kept(task, journal):
     return entry
 
 
-def tell_server(model):
+def warn_unverified(model):
     """Say on standard error what of a server nobody has checked, or nothing can."""
     version = model.identity["version"]
     if model.api == "ollama" and version not in CHECKED_VERSIONS:
@@ -145,7 +145,7 @@ def ask_all(tasks, model, journal, jobs=1):
         add, where = partial(journal.add, task["key"]), f"{journal.path}: {task['place']}"
         add(entry=model.ask_whole(task["body"], task["seed"], task["input_tokens"], where, add))
 
-    pending, pool = [task for task in tasks if kept(task, journal) is None], ThreadPoolExecutor(jobs)
+    pending, pool = [task for task in tasks if answer_to(task, journal) is None], ThreadPoolExecutor(jobs)
     bar = progress(None, total=len(pending), desc="answers", unit="answer")  # its import can lose a Ctrl-C: now
     try:
         futures = [pool.submit(ask, task) for task in pending if jobs > 1]
@@ -180,18 +180,18 @@ def check_runner(tasks, model):
               file=sys.stderr)
 
 
-def missing(tasks, journal):
+def missing_answers(tasks, journal):
     """What the journal lacks, as strategy, case and seed."""
-    return [dict(zip(KEY[:3], task["key"])) for task in tasks if kept(task, journal) is None]
+    return [dict(zip(KEY[:3], task["key"])) for task in tasks if answer_to(task, journal) is None]
 
 
 def finished(tasks, model, journal, sources):
     """The recording that a complete journal holds, or InputError: only a whole one is ever written."""
-    if lacking := missing(tasks, journal):
+    if lacking := missing_answers(tasks, journal):
         raise InputError(f"{journal.path}: {len(lacking)} answers are missing; run record again")
     answers, requests = {}, {}
     for task in tasks:
-        strategy, case, entry = task["strategy"], task["case"], kept(task, journal)
+        strategy, case, entry = task["strategy"], task["case"], answer_to(task, journal)
         answers.setdefault(strategy, {}).setdefault(case, []).append(entry)
         sent = requests.setdefault(strategy, {}).setdefault(case, {
             "messages_sha256": json_hash(task["messages"]), "input_tokens": task["input_tokens"], **task["sizes"],
@@ -205,7 +205,7 @@ def finished(tasks, model, journal, sources):
     return {"model": model.block, "answers": answers, "recorded": recorded}
 
 
-def tell_outcomes(tasks, journal):
+def print_outcomes(tasks, journal):
     """What a run did, for a person and for a script: printed on standard error, returned as counts."""
     keys = {task["key"] for task in tasks}
     kinds = [incomplete_kind(journal.answers[key]) for key in keys & journal.answers.keys()]

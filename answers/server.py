@@ -10,7 +10,7 @@ import time
 from copy import deepcopy
 
 from answers import exchange
-from answers.exchange import BrokenReply, ServerError, Unavailable, base_url, fetch, get_json, look, patient
+from answers.exchange import BrokenReply, ServerError, Unavailable, base_url, fetch, get_json, patient, try_get
 from base.command import InputError, as_text, parse_json
 from base.lines import is_torn
 from base.shapes import NONE, NUMBER, Only, misfit, of_type
@@ -183,7 +183,7 @@ class OpenAIModel(Server):
         if not host:
             raise InputError("--api openai: no address; give --host, say --host http://127.0.0.1:8080")
         url = base_url(host, default_port=8080).removesuffix("/v1")
-        if "version" in look(f"{url}/api/version"):
+        if "version" in try_get(f"{url}/api/version"):
             raise ServerError(f"{url} is an Ollama, whose /v1 drops options in silence; record with --api ollama")
         return url
 
@@ -199,7 +199,7 @@ class OpenAIModel(Server):
         if name not in models:
             raise ServerError(f"{self.url} serves {', '.join(models) or 'nothing'} and not {name}; name it as"
                               " served_model in the model block")
-        version = look(f"{self.url}/props").get("build_info") or look(f"{self.url}/version").get("version")
+        version = try_get(f"{self.url}/props").get("build_info") or try_get(f"{self.url}/version").get("version")
         meta = {field: models[name][field] for field in ("root", "max_model_len", "meta") if models[name].get(field)}
         return {"version": version, "digest": None, "meta": meta}
 
@@ -217,7 +217,7 @@ class OpenAIModel(Server):
 
     def running(self):
         """As `Server.running`: a llama.cpp may shift a context that gets full while it answers, and no count tells."""
-        settings = look(f"{self.url}/props").get("default_generation_settings")
+        settings = try_get(f"{self.url}/props").get("default_generation_settings")
         context = settings.get("n_ctx") if isinstance(settings, dict) else None
         told = (context, self.identity["meta"].get("max_model_len"))
         return next((size for size in told if type(size) is int and size > 0), None), []

@@ -15,7 +15,7 @@ from base.shown import written_out
 NO_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # what XML 1.0 cannot hold in any form
 
 
-def tell_ci(suite, checks, path=None, environment=os.environ):
+def report_ci(suite, checks, path=None, environment=os.environ):
     """Write the checks as JUnit XML to `path`, if given, and annotate those not passed where GitHub Actions runs us."""
     if path is not None:
         replace_file(path, junit(suite, checks).encode(), partial(is_junit_of, suite))
@@ -32,11 +32,11 @@ def is_junit_of(suite, path):
 def junit(suite, checks):
     """JUnit XML of one suite: a test case for each check, `failure` or `error` inside those that did not pass."""
     failed, errors = (str(sum(check["state"] == state for check in checks)) for state in ("failed", "error"))
-    root = Element("testsuite", name=plain(suite), tests=str(len(checks)), failures=failed, errors=errors)
+    root = Element("testsuite", name=xml_text(suite), tests=str(len(checks)), failures=failed, errors=errors)
     for check in checks:
-        case = SubElement(root, "testcase", classname=plain(check["group"]), name=plain(check["name"]))
+        case = SubElement(root, "testcase", classname=xml_text(check["group"]), name=xml_text(check["name"]))
         if check["state"] != "passed":
-            message, tag = plain(check["message"]), "failure" if check["state"] == "failed" else "error"
+            message, tag = xml_text(check["message"]), "failure" if check["state"] == "failed" else "error"
             SubElement(case, tag, message=message.partition("\n")[0]).text = message
     indent(root)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(root, encoding="unicode")}\n'
@@ -50,12 +50,12 @@ def annotations(checks):
     level = {"failed": "error", "error": "warning"}
     for check in checks:
         if check["state"] in level:
-            title, message = (plain(text).replace("%", "%25").replace("\n", "%0A")  # a command ends with its line
+            title, message = (xml_text(text).replace("%", "%25").replace("\n", "%0A")  # a command ends with its line
                               for text in (f"{check['group']}: {check['name']}", check["message"]))
             title = title.replace(":", "%3A").replace(",", "%2C")
             yield f"::{level[check['state']]} title={title}::{message}"
 
 
-def plain(text):
+def xml_text(text):
     """A text that XML and a terminal can take: control characters and bidirectional overrides written out."""
     return NO_XML.sub(lambda match: repr(match[0])[1:-1], written_out(text))

@@ -20,7 +20,7 @@ import traceback
 from collections import Counter
 from pathlib import Path
 
-from base.shapes import half_pair
+from base.shapes import lone_surrogate
 from base.shown import one_line
 
 VERSION = "1.0"
@@ -110,7 +110,7 @@ def read_json(path):
 
 
 def whole_characters(value):
-    """A JSON value, each half of a surrogate pair in it as "?": UTF-8 cannot hold one."""
+    """A JSON value with "?" for each lone surrogate, which UTF-8 cannot hold."""
     return json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
 
 
@@ -127,8 +127,8 @@ def file_hash(path):
 def dump(value):
     """The one JSON form that this project writes; InputError for a text that UTF-8 cannot hold."""
     text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    if half := half_pair(text):
-        raise InputError(f"half of a surrogate pair, {half!r}, which no file can hold; mend that text")
+    if lone := lone_surrogate(text):
+        raise InputError(f"a lone surrogate, {lone!r}, which UTF-8 cannot hold; write the whole character")
     return text
 
 
@@ -223,7 +223,7 @@ def progress(items, **options):
 
 
 class Output(io.TextIOWrapper):
-    """Standard output: that it cannot be written is a complaint; a reader that closes the pipe early changes nothing."""
+    """Standard output: a write error is an InputError; a reader that closes the pipe early (EPIPE) changes nothing."""
 
     def write(self, text):
         try:

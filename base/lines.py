@@ -59,7 +59,7 @@ class LineFile(contextlib.AbstractContextManager):
             try:
                 if not self.mended:
                     self.mend()
-                self.write(text.encode("utf-8", "backslashreplace"))  # half of a surrogate pair becomes its escape
+                self.write(text.encode("utf-8", "backslashreplace"))  # a lone surrogate becomes its escape
             except OSError as error:
                 self.broken = True  # the torn line has to stay the last one: the next run cuts it off
                 raise InputError(f"{self.path}: cannot be written: {error.strerror}; free some space and start again:"

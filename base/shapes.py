@@ -3,7 +3,7 @@
 shape   a type (a bool is no int), a tuple of shapes of which one has to fit,
         [shape] for a list of such values, {"field": shape, "field?": shape} for an object with such fields and any
         others, Only({...}) for one without others, Each(shape) for an object with any names, a function value -> bool
-        for anything else; no text in it may hold half of a surrogate pair
+        for anything else; no text in it may hold a lone surrogate
 What the fields of a result mean, the commands say that write it. What of a result is computed again from the rest
 (summaries, rows, comparisons) needs no shape: it has to be equal.
 """
@@ -28,8 +28,8 @@ def misfit(value, shape, place="it"):
     fits, parts = True, ()  # parts: (value, shape, place) of what stands inside
     if isinstance(shape, type):
         fits = isinstance(value, shape) and not (isinstance(value, bool) and shape not in (bool, object))
-        if fits and (half := half_pair(value)):
-            return f"{place} holds half of a surrogate pair, {half!r}"
+        if fits and (lone := lone_surrogate(value)):
+            return f"{place} holds a lone surrogate, {lone!r}"
     elif isinstance(shape, tuple):
         fits = any(misfit(value, kind) is None for kind in shape)
     elif isinstance(shape, list) and isinstance(value, list):
@@ -70,8 +70,8 @@ def texts_in(value, keys=True):
     return texts
 
 
-def half_pair(value):
-    """The end of a text inside a JSON value that UTF-8 cannot hold, or None."""
+def lone_surrogate(value):
+    """The text up to the first lone surrogate in a JSON value, ten characters at most before it; None without one."""
     for text in texts_in(value):
         try:
             text.encode("utf-8")

@@ -33,8 +33,8 @@ def columns(rows, right=()):
                       for place, (cell, width) in enumerate(zip(row, widths))).rstrip() for row in rows]
 
 
-def figures(names, rows):
-    """A table of {strategy: {column's name: figure}}: figures(["found"], {"recent": {"found": 2}}), as above."""
+def figure_table(names, rows):
+    """A table of {strategy: {column's name: figure}}: figure_table(["found"], {"recent": {"found": 2}}), as above."""
     cells = [["strategy", *(name.replace("_", " ") for name in names)]]
     cells += [[row, *(values[name] for name in names)] for row, values in rows.items()]
     return columns(cells, right=range(1, len(names) + 1))

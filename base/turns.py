@@ -122,7 +122,7 @@ def calls_of(message):
     return read
 
 
-def between(group):
+def after_user(group):
     """The messages of a group after the user's, as the template wants them; MessageError for what cannot be read.
 
     An assistant text that follows an assistant text is joined to it by an empty line: the template would run the two
@@ -148,7 +148,7 @@ def between(group):
 
 def turn_of(group):
     """The turn of a group; MessageError for one that cannot be read."""
-    messages = between(group)
+    messages = after_user(group)
     turn = as_turn(text_of(group[0]), messages)
     if problem := turn_problem(turn):
         raise MessageError(problem)

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 import tokenizer
-from base.ci import is_junit_of, tell_ci
+from base.ci import is_junit_of, report_ci
 from base.command import (InputError, check_replaceable, dump, file_hash, make_parser, progress, run_command, sha256,
                           write_json)
 from base.stats import resolution
@@ -24,14 +24,14 @@ from compaction.comparison import compare
 from compaction.contexts import BUDGET, KEEP_SHARE, grow_all, read_contexts
 from compaction.fixtures.form import SHIPPED, load_fixtures
 from compaction.judge.asking import judge_quality, recorded_judge
-from compaction.result_file import code_hashes, is_result_of, read_result, record_path
+from compaction.result_file import code_hashes, is_result_of, read_candidate, record_path
 from compaction.rows import GATES, decide_items, lost_at, read_gates, summarize
 from strategies import available
 
 STATES = {"met": "passed", "not worse": "passed", "missed": "failed", "worse": "failed", "undecided": "error"}
 
 
-def arguments(argv):
+def parse_arguments(argv):
     parser = make_parser(__doc__)
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--compactor", metavar="NAME", help="recent, notes, ledger, summary, FILE.py:NAME or module:name")
@@ -89,11 +89,11 @@ def setting(args):
 
 
 def main(argv=None):
-    args = arguments(argv)
+    args = parse_arguments(argv)
     given = {"candidate": args.compactor or Path(args.contexts)}
     if args.against:  # a file of contexts or a result as a path, anything else as a compactor's name
         given["incumbent"] = Path(args.against) if args.against.endswith((".jsonl", ".json")) else args.against
-    recorded = {side: read_result(what) for side, what in given.items()
+    recorded = {side: read_candidate(what) for side, what in given.items()
                 if isinstance(what, Path) and what.suffix == ".json"}
     if len(recorded) == len(given) and (idle := idle_options(args)):
         raise InputError(f"{', '.join(idle)}: a result keeps the setting that it was made with; leave that out, or "
@@ -114,8 +114,8 @@ def main(argv=None):
     report = {"candidate": sides.pop("candidate"), "task_success": success, "code": code_hashes(), **sides}
     if sides:
         report["comparison"] = compare(report["candidate"], report["incumbent"])
-    print(table.render(report), file=sys.stderr)
-    tell_ci("compaction.check", ci_checks(report, args.require), args.junit)
+    print(table.report_text(report), file=sys.stderr)
+    report_ci("compaction.check", ci_checks(report, args.require), args.junit)
     if path:
         write_json(path, report, partial(is_result_of, names))
     sys.stdout.write(dump(report))
@@ -159,7 +159,7 @@ def measured(what, args, run, extractive):
 def ci_checks(report, require):
     """What a CI system is told: the decision, each gated row, and each item that got worse, or was lost."""
     decided = {0: "passed", 1: "failed", 3: "error"}[status(report, require)]
-    told = [("decision", decided, table.decision(report))]
+    told = [("decision", decided, table.decision_text(report))]
     if compared := report.get("comparison"):
         told += [(row["name"], STATES[row["change"]], row["change"]) for row in compared["rows"]]
         change = "{class}: {incumbent} -> {candidate} at compaction {compaction}"

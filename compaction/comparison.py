@@ -15,7 +15,7 @@ from base.command import NotComparable
 from base.stats import mcnemar
 from compaction.fixtures.form import CLASSES
 from compaction.fixtures.items import RETAINED, UNKNOWN
-from compaction.rows import decisions, missing, verdicts
+from compaction.rows import decisions, missing_verdicts, verdicts
 
 HARM = {"contradicted": 0, "absent": 1, "opaque": 2, "unjudged": 2, "supported": 3, "verbatim": 3}
 
@@ -50,7 +50,7 @@ def compare(candidate, incumbent):
     if reason := incomparable(candidate, incumbent):
         raise NotComparable(f"not comparable: {reason}")
     new, old = candidate["items"], incumbent["items"]
-    rows, pairs = list(compare_rows(candidate, incumbent)), list(paired(new, old))
+    rows, pairs = list(compare_rows(candidate, incumbent)), list(decision_pairs(new, old))
     for row in rows:
         if row["row"] in CLASSES:
             row |= discordant([pair for pair in pairs if pair["class"] == row["row"]])
@@ -60,7 +60,7 @@ def compare(candidate, incumbent):
         decision = "not decided"
     alone = {"candidate": len(verdicts(new)) - len(pairs), "incumbent": len(verdicts(old)) - len(pairs)}
     return {"decision": decision, "failed": failed, "rows": rows, "changed": changed(pairs), "unpaired": alone,
-            "missing_verdicts": missing(new + old)}
+            "missing_verdicts": missing_verdicts(new + old)}
 
 
 def compare_rows(candidate, incumbent):
@@ -99,7 +99,7 @@ def decide(rows):
     return "blocked" if "worse" in changes else "not decided" if "undecided" in changes else "safe"
 
 
-def paired(new, old):
+def decision_pairs(new, old):
     """The two decisions on the same item at the compaction of the same number: {"conversation_id", "item", "class",
     "tags", "compaction", "candidate" (the new verdict), "incumbent", "candidate_line", "incumbent_line"}."""
     before = {(item["conversation_id"], item["item"]): item for item in old}

@@ -70,7 +70,7 @@ def grow(fixture, compactor, budget, count, keep_share=KEEP_SHARE):
             grown = copy.deepcopy(left)  # neither side may change what the other has
             if grown[-1]["role"] != "user" or not grown[-1]["content"].endswith(current["content"]):
                 grown.append(current)
-            tokens = counted(grown, count, place)
+            tokens = context_tokens(grown, count, place)
             failed = tokens > budget["context_limit"]
             contexts.append({"conversation_id": fixture["conversation_id"], "compaction": len(contexts) + 1,
                              "turn": number, "tokens": tokens, "inside": False, "opaque": False, "failed": failed,
@@ -90,7 +90,7 @@ def check_messages(messages, place):
             raise InputError(f"{problem}; correct it")
 
 
-def counted(messages, count, place):
+def context_tokens(messages, count, place):
     """Tokens of a context; InputError that names its place where the model's template refuses it."""
     try:
         return count(messages)
@@ -163,7 +163,7 @@ def placed_context(place, line, is_last, fixture, count):
         longest = max((words for words in said if ends.endswith((f"\n{words}", f" {words}"))), key=len, default="")
         turn = said.index(longest) + 1 if said.count(longest) == 1 else fixture["turns"] + 1 if is_last else None
     if tokens is None and not (inside or opaque):
-        tokens = counted(messages, count, place)
+        tokens = context_tokens(messages, count, place)
     return {"conversation_id": line["conversation_id"], "compaction": line["compaction"], "turn": turn,
             "tokens": tokens, "inside": inside, "opaque": opaque, "failed": False, "messages": messages}
 

@@ -23,7 +23,7 @@ SIDES = ("candidate", "incumbent")
 NEEDS_KEY = {"supported": True, "unjudged": True, "verbatim": False, "opaque": False}  # the others may have one
 
 
-def read_result(path):
+def read_candidate(path):
     """The candidate of a report in a file. InputError as of check_report, NotComparable where other code decided it."""
     report = check_report(read_json(path), path)
     if report.get("code") != code_hashes():

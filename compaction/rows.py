@@ -19,7 +19,7 @@ from base.command import InputError, read_json
 from base.shapes import Only, misfit
 from base.stats import percentile, wilson
 from compaction.fixtures.form import CLASSES, TAGS
-from compaction.fixtures.items import JUDGED, RETAINED, UNKNOWN, check, rendered_texts, stands
+from compaction.fixtures.items import JUDGED, RETAINED, UNKNOWN, check, find_all, rendered_texts
 
 GATES = {"constraint": 0.95, "open_question": 0.90, "commitment": 0.95, "reference": 0.98, "contradictions": 0,
          "prompt_tokens": "budget"}  # "budget": the available input of the run  # fmt: skip
@@ -63,7 +63,7 @@ def decide_items(fixtures, contexts, extractive, judge=None, counter=None):
 def stated(item, history, context):
     """Whether an item was surely stated before a context. One made inside a turn comes after its user's words."""
     if item["turn"] == context["turn"] - 1 and context["inside"]:
-        return bool(stands(item["literal"], history[item["turn"] - 1]["user"]))
+        return bool(find_all(item["literal"], history[item["turn"] - 1]["user"]))
     return item["turn"] < context["turn"]
 
 
@@ -87,7 +87,8 @@ def summarize(items, contexts, limit, gates=GATES, judge=None):
             "difficulties": [difficulty(tag, items) for tag in TAGS], "uncovered": uncovered,
             "never_checked": [
                 item["item"] for item in items if not item["verdicts"] and item["conversation_id"] in covered],
-            "opaque_contexts": sum(context["opaque"] for context in contexts), "missing_verdicts": missing(items)}
+            "opaque_contexts": sum(context["opaque"] for context in contexts),
+            "missing_verdicts": missing_verdicts(items)}
 
 
 def decisions(items, name="contradictions"):
@@ -162,7 +163,7 @@ def lost_at(item):
                default=None)
 
 
-def missing(items):
+def missing_verdicts(items):
     """Verdicts that are not there: distinct questions for a judge, and decisions in contexts that cannot be read."""
     return {"unjudged": len({key for verdict, key in decisions(items) if verdict == "unjudged"}),
             "opaque": verdicts(items).count("opaque")}

@@ -12,7 +12,7 @@ WIDTH = 100
 MET = {True: "compliant: every gate is met", False: "not compliant: a gate is missed", None: "compliance not decided"}
 
 
-def render(report):
+def report_text(report):
     """The whole text for standard error."""
     new, compared = report["candidate"], report.get("comparison")
     names = [side for side in ("candidate", "incumbent") if side in report]
@@ -21,7 +21,7 @@ def render(report):
     if compared:
         items = changed_lines(compared["changed"]) + [f"{name}: {lost_count(report[name]['items'])}" for name in names]
         unchecked += [f"incumbent: {line}" for line in failures(sides[1]) + notes_on(sides[1])]
-    parts = [[decision(report), *reasons(new, compared)], [heading(*sides)], row_lines(sides, compared),
+    parts = [[decision_text(report), *reasons(new, compared)], [heading(*sides)], row_lines(sides, compared),
              difficulty_lines(sides), items, unjudged_lines(new["items"]), unchecked,
              [success_line(report["task_success"])]]
     return "\n\n".join("\n".join(piece for line in part for piece in wrapped(line)) for part in parts if part)
@@ -34,7 +34,7 @@ def wrapped(line):
     return textwrap.wrap(line, WIDTH, subsequent_indent=indent, break_on_hyphens=False)
 
 
-def decision(report):
+def decision_text(report):
     """The answers to the two questions in one line; what is mostly unknown says so first."""
     new, compared, told = report["candidate"], report.get("comparison"), []
     decided = verdicts(new["items"])
@@ -113,13 +113,13 @@ def row_cells(row):
 
 def difficulty_lines(sides):
     """How the items of each difficulty fared; those that no item has are left out."""
-    rows = [[counts[0]["tag"], *(cell for side in counts for cell in (kept(side), side["contradicted"]))]
+    rows = [[counts[0]["tag"], *(cell for side in counts for cell in (kept_text(side), side["contradicted"]))]
             for counts in zip(*(side["difficulties"] for side in sides)) if any(side["decisions"] for side in counts)]
     header = ["difficulty", "kept", "contradicted"] + ["incumbent", "contradicted"] * (len(sides) - 1)
     return columns([header, *rows]) if rows else []
 
 
-def kept(counts):
+def kept_text(counts):
     return f"{counts['kept']} of {counts['decisions']}" + (f" +{counts['unknown']}?" if counts["unknown"] else "")
 
 

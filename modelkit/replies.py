@@ -119,7 +119,7 @@ def _parse(text):
     for form, took in forms.items():
         with suppress(ValueError, RecursionError):
             value = parse_json(form, "reply")
-            json.dumps(value, ensure_ascii=False).encode("utf-8")  # half a surrogate pair could never be written again
+            json.dumps(value, ensure_ascii=False).encode("utf-8")  # a lone surrogate could never be written again
             if isinstance(value, dict):
                 return value, took
     return None, None

@@ -116,8 +116,8 @@ def check_facts(case, path):
     for fact, stale in product(case["required"], case["stale"]):
         text, other = fact_text(fact), fact_text(stale)
         refuse(fact == stale and f"{text!r} is both required and stale", path, name)
-        refuse((turn_of(fact) in (None, turn_of(stale)) and text in other
-                or turn_of(stale) in (None, turn_of(fact)) and other in text)
+        refuse((fact_turn(fact) in (None, fact_turn(stale)) and text in other
+                or fact_turn(stale) in (None, fact_turn(fact)) and other in text)
                and f"the required {text!r} and the stale {other!r} hold one another: finding one finds both",
                path, name, "make them longer or shorter until they differ")
 
@@ -147,7 +147,7 @@ def check_fact(fact, case, path, field):
         refuse(f"{field}: {text!r} occurs in no message of {where}{only}", path, name, "copy it from one message")
 
 
-def turn_of(fact):
+def fact_turn(fact):
     return fact["turn"] if isinstance(fact, dict) else None
 
 

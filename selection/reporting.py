@@ -23,7 +23,7 @@ WORD_RULES = ("relevant", "notes", "hybrid")  # know a-z, 0-9 and English cues o
 HEADINGS = ("strategy", "split", "facts", "recall", "complete", "stale", "stale alone", "over", "mean tokens", "")
 
 
-def tell(lines, limit=SHOWN):
+def print_lines(lines, limit=SHOWN):
     """Lines on standard error, those after `limit` as a number."""
     lines = list(map(one_line, lines))
     if limit and len(lines) > limit:

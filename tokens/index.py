@@ -21,7 +21,7 @@ from urllib.request import url2pathname
 
 from base.command import sha256
 from tokens.gguf import GgufError, read_metadata, tokenizer_json
-from tokens.pip_settings import download, places, read_settings, redacted
+from tokens.pip_settings import download, read_settings, redacted, search_places
 from tokens.sources import SourceError, reason
 
 MOST_UNPACKED = 2 << 30  # bytes of an archive read to get to a member; what is longer is not ours
@@ -53,7 +53,7 @@ class Index:
         self.settings = read_settings() if self.settings is None else self.settings
         package, failures = self.packages[name], []
         archive = package["archive"]
-        for place in places(self.settings, package["project"]):
+        for place in search_places(self.settings, package["project"]):
             try:
                 links = page_links(*read(place, self.settings))
                 if archive not in links:

@@ -104,7 +104,7 @@ def read_verified(manifest_path, manifest):
     return files
 
 
-def say(line):
+def print_step(line):
     print(f"prepare.py: {line}", file=sys.stderr, flush=True)
 
 
@@ -123,7 +123,7 @@ def one_at_a_time(target):
         raise InputError(f"{target}: cannot be written: {error.strerror}; {ELSEWHERE}") from None
     with file:
         if not lock(file.fileno()):
-            say(f"waiting for another prepare.py that works in {target}")
+            print_step(f"waiting for another prepare.py that works in {target}")
             lock(file.fileno(), wait=True)
         for path in leftovers(target):
             path.unlink(missing_ok=True)
@@ -139,7 +139,7 @@ def put(path, data):
     try:
         if path.exists():
             kept = path.rename(next(name for name in names if not os.path.lexists(name)))
-            say(f"{path.name} was not the pinned file; it is {kept.name} now")
+            print_step(f"{path.name} was not the pinned file; it is {kept.name} now")
         if data is not None:
             replace_file(path, data)
     except (OSError, InputError) as error:

@@ -60,7 +60,7 @@ def many(settings, option):
     return settings.get(option, "").split()
 
 
-def places(settings, project):
+def search_places(settings, project):
     """Where pip would look for a project's archives: folders, pages' addresses and paths, in order."""
     off = settings.get("no-index", "").lower() in ("1", "true", "yes", "y", "t", "on")
     indexes = [] if off else many(settings, "index-url") + many(settings, "extra-index-url")
@@ -94,7 +94,7 @@ def download(address, settings, name=None):
 
     def run():
         try:
-            answer.set_result(exchange(address, settings, name))
+            answer.set_result(http_get(address, settings, name))
         except Exception as error:  # any: it is raised again where the answer is waited for
             answer.set_exception(error)
 
@@ -105,7 +105,7 @@ def download(address, settings, name=None):
         raise SourceError(f"is not done after {allowed_s:g} seconds") from None
 
 
-def exchange(address, settings, name):
+def http_get(address, settings, name):
     """`download` without its deadline. Bytes are taken as they come: what is compressed could fill memory."""
     from urllib3.exceptions import HTTPError
 

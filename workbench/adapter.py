@@ -15,8 +15,8 @@ from pathlib import Path
 from base.command import InputError, dump, make_parser, read_json, run_command
 from base.result_files import canonical
 from base.shapes import texts_in
-from base.turns import MessageError, between, calls_of, text_of, turn_of
-from selection.reporting import tell
+from base.turns import MessageError, after_user, calls_of, text_of, turn_of
+from selection.reporting import print_lines
 from selection.retrievers import SELECTORS, then_newest
 from selection.run import find_selector, wrong_selection
 from strategies import fill as fill_turns
@@ -126,7 +126,7 @@ def read_kept(messages, front, last, odd, control_token):
             head.append({"role": message["role"], "content": roughly([message], control_token)})
     group = [messages[place] for place in last]
     try:
-        return head, read_turn(messages, last, odd, control_token)["user"], between(group), uncounted
+        return head, read_turn(messages, last, odd, control_token)["user"], after_user(group), uncounted
     except MessageError as error:
         uncounted.append(f"last turn: {error}")
     asked, after = roughly(group[:1], control_token), roughly(group[1:], control_token)
@@ -163,7 +163,7 @@ def select(case, count, strategy, fill):
     return fill_turns(case, count, then_newest(chosen["turns"], size))
 
 
-def counted(message):
+def as_counted(message):
     calls = calls_of(message) if message["role"] == "assistant" else []
     return {"role": message["role"], "content": text_of(message), **({"tool_calls": calls} if calls else {}),
             **({"tool_call_id": message["tool_call_id"]} if message["role"] == "tool" else {})}
@@ -171,7 +171,7 @@ def counted(message):
 
 def as_came(messages):
     """(counted message) -> as it came; one that was joined, or a refusal, as counted but with the calls that came."""
-    known = {canonical(counted(message)): message for message in messages
+    known = {canonical(as_counted(message)): message for message in messages
              if message.get("content") or not message.get("refusal")}
     calls = {canonical(call): came for message in messages if message.get("tool_calls")
              for call, came in zip(calls_of(message), message["tool_calls"])}  # an id may stand again in a later turn
@@ -197,7 +197,7 @@ def not_sent(messages, places, chosen, fill):
         if number not in chosen["turns"]:
             why = "it did not fit beside what was chosen" if fill else "the rule did not choose it"
             yield {"messages": group, "why": why}
-        elif part := [place for place in group if not is_sent(counted(messages[place]))]:
+        elif part := [place for place in group if not is_sent(as_counted(messages[place]))]:
             yield {"messages": part, "why": "the rule chose other messages of its turn"}
 
 
@@ -220,10 +220,10 @@ def main(argv=None):
     except MessageError as error:
         raise InputError(f"{args.messages}: {error}") from None
     sys.stdout.write(dump(chosen["messages"]))
-    tell([f"{len(chosen['messages'])} of {len(value['messages'])} messages chosen, {chosen['tokens']} tokens",
-          *(f"left out: message {', '.join(str(place + 1) for place in part['messages'])}: {part['why']}"
-            for part in chosen["left_out"]),
-          *(f"sent although it cannot be counted: {why}" for why in chosen.get("uncounted", ()))], limit=None)
+    print_lines([f"{len(chosen['messages'])} of {len(value['messages'])} messages chosen, {chosen['tokens']} tokens",
+                 *(f"left out: message {', '.join(str(place + 1) for place in part['messages'])}: {part['why']}"
+                   for part in chosen["left_out"]),
+                 *(f"sent although it cannot be counted: {why}" for why in chosen.get("uncounted", ()))], limit=None)
     return 0
 
 

@@ -23,7 +23,7 @@ BESIDE = frozenset("a again all beaucoup bien for got help helping it lot lots m
                    "vielen you your".split())  # words that may stand beside thanks
 
 
-def read_log(path):
+def read_chat_log(path):
     """([[place, value], ...] of a JSON list, or of a value a line; losses (what, where, detail): lines not JSON)."""
     data, values, losses = read_bytes(path), [], []
     try:
@@ -44,10 +44,10 @@ def read_log(path):
 
 
 def import_chat(values, losses, every=False):
-    """(histories, cases without a budget and with nothing required) of what read_log gives; losses are added to."""
+    """(histories, cases without a budget and with nothing required) of what read_chat_log gives; adds to `losses`."""
     histories, cases, imported = {}, [], 0
     for name, messages in conversations(values, losses).items():
-        made = list(read_conversation(name, messages, every, losses))
+        made = list(conversation_cases(name, messages, every, losses))
         for case, turns in made:
             histories[case["id"]] = turns
             cases.append({**case, "split": "held_out" if imported % 2 else "dev", "kind": "chat log",
@@ -107,7 +107,7 @@ def group_messages(messages):
     return front, groups, aside, unknown
 
 
-def read_conversation(name, messages, every, losses):
+def conversation_cases(name, messages, every, losses):
     """Yield (case, its turns) for each question of one conversation; what is left out goes to `losses`."""
     front, groups, aside, unknown = group_messages(messages)
     losses += [("message left out", name, f"message {place + 1}: {why}") for place, why in aside.items()]

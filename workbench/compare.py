@@ -17,7 +17,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from base.ci import tell_ci
+from base.ci import report_ci
 from base.command import InputError, NotComparable, dump, make_parser, read_json, run_command
 from base.result_files import check_evaluation, fact_name, graded, levels, read_result
 from base.shapes import FACT, Only, is_said, misfit
@@ -211,7 +211,7 @@ def main(argv=None):
         reports.append(read_result(path, "evaluation")[1])
         check_evaluation(reports[-1], path, summarize)
     result = compare(*reports, args.pair, read_allowed(args.allow))
-    tell_ci("workbench.compare", list(checks(result, reports[1])), args.junit)
+    report_ci("workbench.compare", list(checks(result, reports[1])), args.junit)
     sys.stdout.write(dump(result))
     for line in gate_lines(result):
         print(one_line(line, 500), file=sys.stderr)

@@ -31,10 +31,10 @@ from base.mask import Masks
 from base.shapes import NONE, Each, misfit, texts_in
 from base.shown import one_line
 from selection.cases import CaseError, check_requests, check_set
-from selection.reporting import tell
+from selection.reporting import print_lines
 from tokenizer import TokenizerError, counter
 from tokens.manifest import MANIFEST
-from workbench.chat_log import import_chat, read_log
+from workbench.chat_log import import_chat, read_chat_log
 
 LOCOMO = [{
     "sample_id": str,
@@ -236,7 +236,7 @@ def main(argv=None):
     args = parser.parse_args(argv)
     if args.budget < 1:
         raise InputError(f"--budget {args.budget}: give a number from 1")
-    value, losses = read_log(args.file) if args.format == "chat" else (read_json(args.file), [])
+    value, losses = read_chat_log(args.file) if args.format == "chat" else (read_json(args.file), [])
     masks, unchecked = Masks(), []
     if args.mask:  # before anything is cut or compared, so that a fact and its turn change alike
         value = masks.value(value)
@@ -253,7 +253,7 @@ def main(argv=None):
     if args.format != "chat":  # a chat log has no facts yet; workbench.label_cases checks the set that it writes
         check_set(made, args.file)
     sys.stdout.write(dump(made))
-    tell([*loss_lines(made["cases"], losses, masks.counts()), *unchecked], limit=None)
+    print_lines([*loss_lines(made["cases"], losses, masks.counts()), *unchecked], limit=None)
     return 0
 
 

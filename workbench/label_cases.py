@@ -45,7 +45,7 @@ JOURNAL = ".journal.jsonl"  # behind the name of the output, beside it
 CANDIDATES, WIDTH, LONG = 9, 160, 1000
 ORDINAL = re.compile(r"(?i)\b(?:am|ab|im|vom|zum|zur|beim?|bis|seit|und|d(?:er|ie|as|en|em|es)) +"
                      r"\d{1,3}\.(?:\s+\d{1,3}\.)*(?=\s)|\b\d{1,3}\.(?=\s+(\S))")
-NO_STOP = "\ud800"  # stands for the dot of an ordinal: half of a surrogate pair, which no text of a set can hold
+NO_STOP = "\ud800"  # stands for the dot of an ordinal: a lone surrogate, which no text of a set can hold
 
 
 def sentences(history):
@@ -155,7 +155,7 @@ def mark_lines(marks):
     return columns([(f"  mark {number}", *fact) for number, fact in enumerate(facts, 1)]) or ["  nothing is marked"]
 
 
-def read_set(path, manifest):
+def read_unlabelled(path, manifest):
     """(unlabelled set of the larger form, what was not checked or None); InputError for what evaluate.py refuses."""
     value, cases = read_json(path), []
     if problem := misfit(value, UNLABELLED, "the set"):
@@ -244,7 +244,7 @@ def main(argv=None):
     parser.add_argument("--tokenizer", type=Path, default=MANIFEST, metavar="MANIFEST",
                         help="the model that the set is for: what its evaluation would refuse is refused here")
     args = parser.parse_args(argv)
-    value, unchecked = read_set(args.cases, args.tokenizer)
+    value, unchecked = read_unlabelled(args.cases, args.tokenizer)
     cases = {case["id"]: {**case, "history": value["histories"][case["history"]]} for case in value["cases"]}
     earlier = earlier_labels(args.labels) if args.labels else {}
     path, opening = args.out.with_name(args.out.name + JOURNAL), {"set_sha256": command.file_hash(args.cases)}

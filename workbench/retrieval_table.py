@@ -22,7 +22,7 @@ from base.shown import columns
 from base.stats import mcnemar
 from evaluate import grade
 from selection.cases import check_set
-from selection.reporting import tell
+from selection.reporting import print_lines
 from selection.retrievers import SELECTORS, order_of, units, with_date
 from selection.run import run_cases, selector_table
 from strategies import STRATEGIES, per_history
@@ -188,7 +188,7 @@ def main(argv=None):
     selector_table(names)  # an unknown name is refused before the long work
     result = measure(args.file, names, args.budget, args.against, args.jobs)
     sys.stdout.write(dump(result))
-    tell(tables(result), limit=None)
+    print_lines(tables(result), limit=None)
     return 0
 
 

@@ -22,12 +22,12 @@ from pathlib import Path
 from base.command import InputError, dump, file_hash, make_parser, progress, run_command, whole_numbers
 from base.shown import columns
 from selection.cases import check_set
-from selection.reporting import tell
+from selection.reporting import print_lines
 from selection.run import run_one, selector_table, with_input
 from strategies import render, request_cost
 from tokenizer import CountError, counter
 from tokens.manifest import MANIFEST
-from workbench.chat_log import import_chat, read_log
+from workbench.chat_log import import_chat, read_chat_log
 from workbench.import_cases import case_set, check_some, that_fit
 
 RULES = "recent,relevant,notes,hybrid,bm25,near,near-messages-filled"
@@ -95,7 +95,7 @@ def common_prefix(parts, before):
 
 def read_conversations(path, count):
     """([(name, instructions, turns)], losses) of a chat log or a case set; the last turn may be a question alone."""
-    values, losses = read_log(path)
+    values, losses = read_chat_log(path)
     first = values[0][1] if values else None
     if isinstance(first, dict) and ("cases" in first or "history" in first):
         cases = check_set(first if "cases" in first else [value for _, value in values], path)
@@ -189,11 +189,11 @@ def main(argv=None):
               "left_out": dict(Counter(what for what, _, _ in losses)),
               "budgets": {str(budget): level for budget, level in levels.items()}}
     sys.stdout.write(dump(report))
-    tell([f"{report['conversations']} conversations, {report['user_turns']} user turns",
-          *(f"{budget:,} tokens: {level['fit_whole']} fit whole, {level['never_fit']} never fit"
-            for budget, level in levels.items()),
-          *(f"{what}: {number}; workbench.import_cases lists them" for what, number in report["left_out"].items()),
-          *survey_lines(report)], limit=None)
+    print_lines([f"{report['conversations']} conversations, {report['user_turns']} user turns",
+                 *(f"{budget:,} tokens: {level['fit_whole']} fit whole, {level['never_fit']} never fit"
+                   for budget, level in levels.items()),
+                 *(f"{what}: {count}; workbench.import_cases lists them" for what, count in report["left_out"].items()),
+                 *survey_lines(report)], limit=None)
     return 0
 
 

@@ -76,7 +76,7 @@ class Attribution(Files):
     def test_requests_of_as_many_tokens_pass_for_the_ones_that_were_sent(self):
         requests, by_id = {}, {case["id"]: case for case in CASES}
         for (strategy, case), graded in attribution.rows_of(REPORT).items():
-            sent = {"messages_sha256": json_hash(attribution.request_of(graded, by_id[case]))}
+            sent = {"messages_sha256": json_hash(attribution.request_messages(graded, by_id[case]))}
             requests.setdefault(strategy, {})[case] = sent
 
         def proof(report=REPORT, strategy=None, without=None):

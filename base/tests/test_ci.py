@@ -4,7 +4,7 @@ import io
 from contextlib import redirect_stderr
 from xml.etree import ElementTree
 
-from base.ci import annotations, junit, tell_ci
+from base.ci import annotations, junit, report_ci
 from base.command import InputError
 from base.tests.made import Files
 
@@ -27,10 +27,10 @@ class ToldToCi(Files):
     def test_a_file_of_something_else_is_replaced_or_an_earlier_one_lost(self):
         for name, content in (("notes.xml", "notes"), ("other.xml", junit("other", [check("passed")]))):
             path = self.write(name, content)
-            self.assertRaises(InputError, tell_ci, "gate", [check("passed")], path, {})
+            self.assertRaises(InputError, report_ci, "gate", [check("passed")], path, {})
             self.assertEqual(path.read_text("utf-8"), content)
         for state in ("passed", "failed"):
-            tell_ci("gate", [check(state)], self.folder / "junit.xml", {})
+            report_ci("gate", [check(state)], self.folder / "junit.xml", {})
             self.assertEqual((self.folder / "junit.xml").read_text("utf-8"), junit("gate", [check(state)]))
         self.assertEqual((self.folder / "junit.previous.xml").read_text("utf-8"), junit("gate", [check("passed")]))
 
@@ -41,5 +41,5 @@ class ToldToCi(Files):
     def test_they_are_written_outside_of_github(self):
         for environment, lines in (({}, 0), ({"GITHUB_ACTIONS": "false"}, 0), ({"GITHUB_ACTIONS": "true"}, 2)):
             with redirect_stderr(io.StringIO()) as err:
-                tell_ci("gate", [check("failed"), check("error")], None, environment)
+                report_ci("gate", [check("failed"), check("error")], None, environment)
             self.assertEqual(err.getvalue().count("\n::") + err.getvalue().startswith("::"), lines)

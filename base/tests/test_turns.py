@@ -2,7 +2,7 @@
 
 import unittest
 
-from base.turns import MessageError, as_turn, between, history_problem, turn_of
+from base.turns import MessageError, after_user, as_turn, history_problem, turn_of
 from workbench.tests.made import CHAT
 
 
@@ -26,5 +26,5 @@ class Turns(unittest.TestCase):
         self.assertEqual(len(turn_of([CHAT[1], twice, CHAT[3], *CHAT[3:5]])["messages"]), 3)
         for messages, problem in (([CHAT[2], CHAT[3], CHAT[3]], "message 3 answers no call of the message before it"),
                                   ([twice, CHAT[3], CHAT[3]], "the call id 'c1' stands twice in the conversation")):
-            turn = {"user": "q", "assistant": "", "messages": between([CHAT[1], *messages])}
+            turn = {"user": "q", "assistant": "", "messages": after_user([CHAT[1], *messages])}
             self.assertIn(problem, history_problem([turn], own_calls=True))

@@ -55,7 +55,7 @@ def answer_text(model, prompt, num_predict):
     return entry["answer"]
 
 
-def kept(ask, identity, path):
+def kept_replies(ask, identity, path):
     """`ask` with each reply kept in a file of JSON lines as it comes; one that stands there is not asked again."""
     known = {line["request"]: line["reply"] for line in read_entries(path, KEPT, "kept reply")}
 

@@ -29,7 +29,7 @@ from compaction.compactors import find_compactor
 from compaction.contexts import as_messages, grow_all
 from compaction.fixtures.items import RETAINED, UNKNOWN, check
 from compaction.judge.asking import judge_quality
-from compaction.judge.model import kept, pinned_model
+from compaction.judge.model import kept_replies, pinned_model
 from modelkit.tools import run_agent
 from strategies import available, turn_messages
 
@@ -75,7 +75,7 @@ def go_on(messages, later, items, fixture, agent, judge):
     *messages, current = messages
     tools, run = recorded_tools(fixture["history"]), {"calls": [], "answers": [], "checks": {}, "probe_calls": {}}
 
-    def say(user, prefix):
+    def ask_agent(user, prefix):
         """(the messages, what the agent did appended; its answer or None; its calls, refused ones too)."""
         said = [*messages, {"role": "user", "content": user}]
         done = run_agent({"messages": said, "tools": declarations(tools)}, agent, tools, STEPS)
@@ -85,11 +85,11 @@ def go_on(messages, later, items, fixture, agent, judge):
         return said, done["answer"], [[call["tool"], call["args"]] for call in done["transcript"]]
 
     for number, user in enumerate([current["content"], *later]):
-        messages, answer, calls = say(user, f"r{number}")
+        messages, answer, calls = ask_agent(user, f"r{number}")
         run["answers"].append(answer)
         run["calls"] += calls
     for item in items:
-        (*_, last), answer, run["probe_calls"][item["id"]] = say(item["probe"], "p")
+        (*_, last), answer, run["probe_calls"][item["id"]] = ask_agent(item["probe"], "p")
         copies = getattr(agent, "extractive", False)  # it answers in the context's words or not at all
         run["checks"][item["id"]] = "unjudged" if not (answer or "").strip() else check(
             item, fixture["history"], {"messages": [last]}, extractive=copies, judge=judge)["verdict"]
@@ -206,7 +206,7 @@ def find_agent(args):
         agent.extractive = getattr(function, "extractive", False)
         return agent, getattr(function, "identity", {"function": args.agent, "sha256": code_hash(function)})
     model = pinned_model(args.model, args.tokenizer)
-    ask = kept(model["ask"], model["identity"], args.keep) if args.keep else model["ask"]
+    ask = kept_replies(model["ask"], model["identity"], args.keep) if args.keep else model["ask"]
     return model_agent(ask), model["identity"]
 
 

@@ -108,7 +108,7 @@ def look(path):
             "like": "a packed file: unpack it first" if path.suffix in PACKED else like}
     if seen["like"]:
         return seen
-    ahead = list(islice(read_lines(path, Tally()), LOOKED_AT))
+    ahead = list(islice(read_records(path, Tally()), LOOKED_AT))
     heads = [value for value in ahead if isinstance(value, dict)]
     fitting = [(name, list(filter(tool.is_record, heads))) for name, tool in LINES.items()]
     name, records = max(fitting, key=lambda entry: len(entry[1]))
@@ -133,7 +133,7 @@ def read_document(path):
         return None if too_deep(value, text) else value
 
 
-def read_lines(path, tally):
+def read_records(path, tally):
     """Yield the records of a file of JSON lines, `tally.place` being the line that each stands in."""
     with open(path, "rb") as file:
         for tally.place, data in enumerate(file, 1):
@@ -175,7 +175,7 @@ def raw_conversations(seen, tally, before, shared):
         for _ in once(path, tool, Tally(), mine) if shared else ():  # a session stored again has no line of its own
             pass
         return None if mine and mine <= before else [("", tool.Reader(tally).events(once(path, tool, tally, before)))]
-    value = list(read_lines(path, tally)) if seen["lines"] else read_document(path)
+    value = list(read_records(path, tally)) if seen["lines"] else read_document(path)
     if digest(value) in before:
         return None
     before.add(digest(value))
@@ -189,7 +189,7 @@ def raw_conversations(seen, tally, before, shared):
 def once(path, tool, tally, before):
     """The records of a file without those that repeat a line of it; `tally.copied` tells of one in another file."""
     here, turn = set(), None
-    for record in read_lines(path, tally):
+    for record in read_records(path, tally):
         if not isinstance(record, dict):
             tally.unread("line that is no object")
             continue

@@ -30,7 +30,7 @@ EVENT = {"conversation_id": lambda name: isinstance(name, str) and name != "",
          "kind": lambda kind: kind in KINDS,
          **of_type(lambda text: text is None or isinstance(text, str), "content? call_id? origin? time?")}
 NEEDED = {"user": "content", "tool_result": "content", "tool_call": "name"}  # a text that a kind cannot be without
-HALF = re.compile(r"\\u[dD][89a-fA-F]")  # how half of a surrogate pair is written, or a pair
+SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # the escape of one, alone or in a pair
 DECODE = json.JSONDecoder().decode  # json.loads would look for the encoding of each line first
 SHAPE_ERRORS = (AttributeError, TypeError, KeyError, ValueError, IndexError, RecursionError)
 
@@ -142,7 +142,7 @@ def compaction(summary, time=None, kept=(), opaque=False):
 
 
 def log_line(value):
-    """One JSON line as UTF-8. Half a surrogate pair, which UTF-8 cannot hold, stays as the escape it was read from."""
+    """One JSON line as UTF-8; a lone surrogate, which UTF-8 cannot hold, stays as the escape it was read from."""
     return (json.dumps(value, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8", "backslashreplace")
 
 
@@ -163,7 +163,7 @@ def read_events(lines, path):
             if not text:
                 continue
             event = DECODE(text)
-            if HALF.search(text):
+            if SURROGATE.search(text):
                 event = whole_characters(event)
         except (ValueError, RecursionError) as error:
             raise InputError(f"{path}: line {count}: not JSON: {error}; correct or remove the line") from None

@@ -43,9 +43,9 @@ class Said:
         reply or a compaction came since the message before; near: whether it stands near a compaction.
         """
         written, pasted = prose(text[:READ])
-        parts = list(map(described, sentences(written)[:SENTENCES]))
+        parts = list(map(analysed, sentences(written)[:SENTENCES]))
         if 1 < len(parts) <= 3 and len(written) < LONG:  # what a short message says may go over its sentences
-            parts.append({**described(" ".join(written.split())), "orders": any(part["orders"] for part in parts)})
+            parts.append({**analysed(" ".join(written.split())), "orders": any(part["orders"] for part in parts)})
         message = {"turn": turn, "text": written, "pasted": pasted, "stems": set(stems(text[:READ])),
                    "sentences": [part for part in parts if part["letters"]],
                    "cue": cue(written) if len(written) < LONG else None}
@@ -108,7 +108,7 @@ class Said:
         return fsum(1 / (1 + max(0, self.holders[word] - 3) / 6) for word in letters)
 
 
-def described(text):
+def analysed(text):
     """What is kept of a sentence. `letters`: its stems, letters of long ones in order: lsiten and listen are one."""
     names = {name.lower().rsplit("/", 1)[-1] for name in NAME.findall(text) if len(name) > 3}
     letters = {"".join(sorted(word)) if len(word) > 4 else word for word in stems(text) if word not in PLAIN_STEMS}

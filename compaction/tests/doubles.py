@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from base.turns import message_texts
 from compaction.fixtures.form import load_fixtures
-from compaction.fixtures.items import NEGATION, stands
+from compaction.fixtures.items import NEGATION, find_all
 from selection.tests.made import count_words
 from strategies import words
 
@@ -37,7 +37,7 @@ def forgetful_agent(fixtures):
             return {"kind": "final", "text": "Understood."}
         texts = [text for message in task["messages"] for text in message_texts(message)]
         literals = (item["literal"], *item.get("also", ()))
-        told = next((literal for literal in literals if any(stands(literal, text) for text in texts)), None)
+        told = next((literal for literal in literals if any(find_all(literal, text) for text in texts)), None)
         if told:
             return {"kind": "final", "text": told}
         if not transcript:

@@ -75,7 +75,7 @@ class Changed(unittest.TestCase):
     def changed(self, **moves):
         """The changes between items whose verdicts are given as (before, after), words in a text."""
         sides = [[made_item(*move[place].split(), name=name) for name, move in moves.items()] for place in (1, 0)]
-        return comparison.changed(comparison.paired(*sides))
+        return comparison.changed(comparison.decision_pairs(*sides))
 
     def test_a_less_harmful_change_stands_first_or_an_item_twice(self):
         changes = self.changed(

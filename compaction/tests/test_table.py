@@ -10,7 +10,7 @@ UNDECIDED = made_result()  # most of it waits for a judge
 
 
 def lines_of(*results):
-    return table.render(made_report(*results)).split("\n")
+    return table.report_text(made_report(*results)).split("\n")
 
 
 class Table(unittest.TestCase):
@@ -52,7 +52,7 @@ class Table(unittest.TestCase):
         large = [row | {"value": 98765, "of": 98765, "unknown": 1234, "median": 98765, "gate": row["gate"]}
                  for row in COPIED["rows"]]
         long = COPIED | {"rows": large, "uncovered": ["conversation-" + "x" * 30] * 9}
-        text = table.render(made_report(COPIED, COPIED) | {"candidate": long, "incumbent": long})
+        text = table.report_text(made_report(COPIED, COPIED) | {"candidate": long, "incumbent": long})
         self.assertLessEqual(max(map(len, text.split("\n"))), table.WIDTH)
 
     def test_a_control_character_of_a_context_or_a_name_reaches_the_terminal(self):
@@ -61,7 +61,7 @@ class Table(unittest.TestCase):
                                 never_checked=[hostile]) for _ in range(2))
         new["items"][1]["verdicts"]["1"] = "supported"
         new["items"][1]["lines"]["1"] = hostile
-        text = table.render(made_report(new, old))
+        text = table.report_text(made_report(new, old))
         self.assertEqual((text.count("clear \\x1b[2J\\r it \\u202e"), set(text) & set("\x1b\r\u202e")), (7, set()))
 
     def test_what_is_not_known_or_what_a_judge_is_worth_does_not_stand_beside_a_row(self):

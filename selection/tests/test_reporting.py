@@ -4,7 +4,7 @@ import unittest
 
 from base.tests.made import run
 from evaluate import summarize
-from selection.reporting import complaints, failed_cases, remarks, summary_lines, tell
+from selection.reporting import complaints, failed_cases, print_lines, remarks, summary_lines
 from selection.tests.made import case_of
 from workbench.tests.made import row
 
@@ -45,7 +45,7 @@ class Reporting(unittest.TestCase):
                           "f, 2 cases, first 'o': over budget with 10 tokens"])
 
     def test_many_lines_are_shown_or_a_terminal_acts_on_one(self):
-        told = run(lambda _: tell(["a\x1b[2J"] * 22))
+        told = run(lambda _: print_lines(["a\x1b[2J"] * 22))
         self.assertEqual(told, (0, "", "a\\x1b[2J\n" * 20 + "and 2 more, all in the report\n"))
 
     def test_a_fact_of_two_turns_goes_unsaid(self):

@@ -90,7 +90,7 @@ class Preparing(Folder):
             told.append(line)
             waiting.set()
 
-        with mock.patch("tokens.manifest.say", tell), mock.patch("prepare.say", tell):
+        with mock.patch("tokens.manifest.print_step", tell), mock.patch("prepare.print_step", tell):
             with open(self.target / ".lock", "ab") as file:
                 lock(file.fileno())
                 second = threading.Thread(target=prepare.prepare, args=(self.manifest, self.target, {}))

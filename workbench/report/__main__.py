@@ -18,7 +18,7 @@ from base.shown import one_line, written_out
 from evaluate import summarize
 from tokens.manifest import MANIFEST
 from workbench.report.compacted import compaction_section, replay_section, signals_section
-from workbench.report.sent import read_requests
+from workbench.report.sent import request_views
 from workbench.report.view import comparison_section, evaluation_section, survey_section
 
 SECTIONS = {"comparison": comparison_section, "survey": survey_section, "signals": signals_section,
@@ -32,7 +32,7 @@ def section_of(path, args):
     if kind != "evaluation":
         return SECTIONS[kind](path.name, result, args)
     check_evaluation(result, path, summarize)
-    requests, notes = ({}, []) if args.markdown else read_requests(path, result, args)
+    requests, notes = ({}, []) if args.markdown else request_views(path, result, args)
     return evaluation_section(path.name, result, args, requests) | {"notes": notes}
 
 

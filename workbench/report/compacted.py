@@ -6,7 +6,7 @@ compaction, and opens to the line of the context that decided it. Unjudged and o
 
 from base.command import InputError
 from base.shown import one_line
-from compaction import table as told
+from compaction import table
 from compaction.fixtures.items import RETAINED
 from compaction.replay.__main__ import differences, summarize
 from compaction.result_file import SIDES, check_report
@@ -25,10 +25,10 @@ def compaction_section(name, report, args):
     names = {side: f"{side}: {result['compactor']['name']}" for side, result in sides.items()}
     compared = report.get("comparison")
     changes = {row["row"]: row["change"] for row in compared["rows"]} if compared else {}
-    rows = [[row["name"], told.row_cells(row)["gate"], row["state"],
+    rows = [[row["name"], table.row_cells(row)["gate"], row["state"],
              *([changes.get(row["row"], "no gate")] if compared else []),
-             *(" ".join(filter(None, map(told.row_cells(side).get, ("value", "share", "judged")))) for side in both),
-             told.row_cells(row)["95%"]]
+             *(" ".join(filter(None, map(table.row_cells(side).get, ("value", "share", "judged")))) for side in both),
+             table.row_cells(row)["95%"]]
             for row, *both in zip(report["candidate"]["rows"], *(result["rows"] for result in sides.values()))]
     head = ["row", "gate", "state", *(["change"] if compared else []), *names.values(), "95%"]
     parts, trails = [table_part("Rows and their gates", head, rows, text=range(9))], {}
@@ -41,7 +41,8 @@ def compaction_section(name, report, args):
          f"{item['candidate']}", [("item", trails[key]["candidate"]["literal"]), *(
              (side, one_line(item[f"{side}_line"] or "(nothing like it)", 400)) for side in reversed(SIDES))])
         for key, item in changed.items()])
-    difficulties = [[both[0]["tag"], *(f"{told.kept(side)} kept, {side['contradicted']} contradicted" for side in both)]
+    difficulties = [[both[0]["tag"], *(f"{table.kept_text(counts)} kept, {counts['contradicted']} contradicted"
+                                       for counts in both)]
                     for both in zip(*(result["difficulties"] for result in sides.values())) if both[0]["decisions"]]
     if difficulties:
         parts.append(table_part("By difficulty", ["difficulty", *names.values()], difficulties, text=range(3)))
@@ -60,11 +61,11 @@ def compaction_section(name, report, args):
                   "strategies": list(names.values()), "left_out": len(chosen) - len(rows),
                   "note": "Open a cell for the verdict after each compaction and the line that decided it."})
     made = [pair for side, result in sides.items() for pair in made_of(result, f"{side}.")] + fields(report, ["code"])
-    notes = [told.heading(report["candidate"], report.get("incumbent")),
-             *told.reasons(report["candidate"], compared),
-             *(f"{side}: {line}" for side, result in sides.items() for line in told.notes_on(result)),
-             told.success_line(report["task_success"])]
-    return section("compaction", name, parts, made, told.decision(report), notes)
+    notes = [table.heading(report["candidate"], report.get("incumbent")),
+             *table.reasons(report["candidate"], compared),
+             *(f"{side}: {line}" for side, result in sides.items() for line in table.notes_on(result)),
+             table.success_line(report["task_success"])]
+    return section("compaction", name, parts, made, table.decision_text(report), notes)
 
 
 def item_cell(item):

@@ -29,7 +29,7 @@ SELECTED = ("turns", "notes", "input_tokens")  # what a row records of a selecti
 ELSE = "the request could not be made again: another rule, counter or file than recorded"
 
 
-def read_requests(path, report, args):
+def request_views(path, report, args):
     """({(budget, strategy, case id): {"messages", "disagreement"} or {"problem"}}, notes) for the cells on the page."""
     cases_path = find_cases(path, report, args.cases)
     if cases_path is None:
@@ -79,7 +79,7 @@ def counter_of(report, manifest, notes):
 
 def request_view(case, strategy, row, count):
     """{"messages": [{"role", "parts"}], "disagreement"} of the request behind a row, or {"problem"}."""
-    messages = again(case, strategy, row, count)
+    messages = remade(case, strategy, row, count)
     if messages is None:
         return {"problem": OWN if is_own(strategy) else ELSE}
     fresh = grade(case, {"messages": messages, **{field: row[field] for field in SELECTED}})
@@ -100,7 +100,7 @@ def disagreement(row, fresh):
     return "; ".join(told)
 
 
-def again(case, strategy, row, count):
+def remade(case, strategy, row, count):
     """The messages that the row recorded, or None where they cannot be shown to be the same."""
     if row["notes"] == 0 and all(0 <= turn < len(case["history"]) for turn in row["turns"]):
         messages = render(case, row["turns"])

@@ -13,7 +13,7 @@ from compaction import check
 from compaction.compactors import find_compactor
 from compaction.contexts import grow
 from compaction.judge.asking import find_judge
-from compaction.judge.model import kept, pinned_model
+from compaction.judge.model import kept_replies, pinned_model
 from compaction.replay import __main__ as replay
 from compaction.replay.__main__ import go_on, model_agent
 from compaction.tests.doubles import CountsWords, count_words, small_fixture
@@ -112,13 +112,13 @@ class Asking(Files):
         self.assertEqual(reports[0]["agent"]["options"]["temperature"], 0.0)
         self.assertEqual(len(self.server.chats), len(keep.read_text().splitlines()))
         for identity in ("one", "one", "two"):
-            kept(lambda *question: asked.append(question) or {"seed": 1, "incomplete": "empty_text"}, identity, keep)(
+            kept_replies(lambda *given: asked.append(given) or {"seed": 1, "incomplete": "empty_text"}, identity, keep)(
                 [{"role": "user", "content": "q"}])
         self.assertEqual(len(asked), 2)
         reply = json.loads(keep.read_text().splitlines()[0])["reply"]
         for nothing in (False, None, 0, []):
             path = self.write("kept.jsonl", [{"request": "x", "reply": {**reply, "incomplete": nothing}}])
-            self.assertRaisesRegex(InputError, "no kept reply", kept, None, "one", path)
+            self.assertRaisesRegex(InputError, "no kept reply", kept_replies, None, "one", path)
 
     def test_another_build_is_asked(self):
         self.server.digest = "0" * 64

@@ -9,7 +9,7 @@ from base.tests.made import Files, needs_tokenizer, run
 from base.turns import message_texts
 from compaction.contexts import grow_all
 from compaction.fixtures.form import SHIPPED, load_fixtures
-from compaction.fixtures.items import stands
+from compaction.fixtures.items import find_all
 from compaction.replay.__main__ import go_on, main, model_agent, pair, recorded_tool, recorded_tools, replay, summarize
 from compaction.tests.doubles import count_words, forgetful_agent, small_fixture
 from strategies import turn_messages
@@ -133,7 +133,7 @@ class Shipped(Files):
             context = last[fixture["conversation_id"]]
             texts = [text for message in context["messages"] for text in message_texts(message)]
             for item in fixture["must_survive"]:
-                kept = any(stands(words, text) for words in (item["literal"], *item.get("also", ())) for text in texts)
+                kept = any(find_all(said, text) for said in (item["literal"], *item.get("also", ())) for text in texts)
                 gone |= {item["id"]} if item["turn"] < context["turn"] and not kept else set()
         report, summary = json.loads(out), json.loads(out)["summary"]
         self.assertTrue(gone)

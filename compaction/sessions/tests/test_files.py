@@ -3,7 +3,7 @@
 import json
 
 from base.tests.made import Files, named_cases
-from compaction.sessions.files import digest, read_lines
+from compaction.sessions.files import digest, read_records
 from compaction.sessions.log import Tally
 from compaction.sessions.tests.made import imported, session
 
@@ -12,7 +12,7 @@ class Lines(Files):
     def read(self, data):
         """(values, {kind: places}) of a file of these bytes."""
         tally = Tally()
-        values = list(read_lines(self.write("session.jsonl", data), tally))
+        values = list(read_records(self.write("session.jsonl", data), tally))
         groups = tally.summary()
         return values, {kind: row["at"] for group in ("unread", "noted") for kind, row in groups[group].items()}
 

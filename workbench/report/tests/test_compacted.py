@@ -4,7 +4,7 @@ import unittest
 from argparse import Namespace
 
 from base.command import read_json
-from compaction.table import decision
+from compaction.table import decision_text
 from workbench.report.__main__ import main
 from workbench.report.compacted import compaction_section, item_cell
 from workbench.report.tests.made import FORMS, NASTY, RESULTS, Pages, Tags
@@ -40,7 +40,7 @@ class Recorded(Pages):
         gone = next(item for item in self.changed if not item["candidate_line"])
         for options in FORMS:
             words = Tags(self.made(self.result, options=options)).words
-            for text in (decision(self.result), "contradictions", *(item["item"] for item in self.changed[:5]),
+            for text in (decision_text(self.result), "contradictions", *(item["item"] for item in self.changed[:5]),
                          f"item: {literals[gone['item']]}", *(
                              f"{side}: {(gone[side + '_line'] or '(nothing like it)')[:60]}"
                              for side in ("incumbent", "candidate"))):
