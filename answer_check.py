@@ -141,7 +141,8 @@ def run_record(args):
     plan, sources = lab_requests(args.cases, args.tokenizer)
     chosen = record.only(plan, args.only) if args.only else plan
     if args.dry_run:
-        return print_result(record.requests_of(record.tasks_for(chosen, pinned["seeds"], body_of)))
+        return print_result([{**{name: task[name] for name in ("strategy", "case", "input_tokens", "seed")},
+                              "request": task["body"]} for task in record.tasks_for(chosen, pinned["seeds"], body_of)])
     check_replaceable(args.out, is_recording)  # told now, and not when all answers are there
     model = kind(pinned, args.host)
     record.warn_unverified(model)

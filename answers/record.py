@@ -113,12 +113,6 @@ def only(plan, wanted):
     return [named[wanted]]
 
 
-def requests_of(tasks):
-    """The exact requests of tasks with their token counts, for a person to read before anything is asked."""
-    return [{**{name: task[name] for name in ("strategy", "case", "input_tokens", "seed")}, "request": task["body"]}
-            for task in tasks]
-
-
 def answer_to(task, journal):
     """The journal's answer to a task or None; InputError where its prompt is not counted now as it was then."""
     entry, ours = journal.answers.get(task["key"]), task["input_tokens"]

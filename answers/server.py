@@ -4,15 +4,14 @@
 with status 200 need not be an answer: it can stop early, hold an error, end for another reason or count what cannot be.
 """
 
-import contextlib
 import json
 import time
 from copy import deepcopy
 
 from answers import exchange
 from answers.exchange import BrokenReply, ServerError, Unavailable, base_url, fetch, get_json, patient, try_get
-from base.command import InputError, as_text, parse_json
-from base.lines import is_torn
+from base.command import InputError
+from base.lines import is_torn, json_in
 from base.shapes import NONE, NUMBER, Only, misfit, of_type
 
 NEUTRAL = {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0, "repeat_penalty": 1.0, "presence_penalty": 0.0,
@@ -37,7 +36,7 @@ def read_stream(data, body):
     """The answer in Ollama's reply to a request, one object a line, or BrokenReply naming what is wrong with it."""
     whole, end, tail = data.rpartition(b"\n")
     lines = (whole if is_torn(tail) else data).split(b"\n")  # a last line that was cut is left out; its absence tells
-    parts = [json_in(line) for line in lines if line.strip()]
+    parts = [json_in(line, DEEPEST_REPLY) for line in lines if line.strip()]
     if misfit(parts, PARTS) or any(part.get("done") is True for part in parts[:-1]):  # more behind the last line
         raise BrokenReply("unreadable_reply")
     if any("error" in part for part in parts):
@@ -53,7 +52,7 @@ def read_stream(data, body):
 
 def read_completion(data, body):
     """The answer in the reply of OpenAI's interface to a request, or BrokenReply naming what is wrong with it."""
-    value = json_in(data)
+    value = json_in(data, DEEPEST_REPLY)
     if misfit(value, {"error": object}) is None:
         raise BrokenReply("error_body")
     if misfit(value, COMPLETION) or not value["choices"]:
@@ -61,12 +60,6 @@ def read_completion(data, body):
     said, usage = value["choices"][0], value.get("usage") or {}
     counts = usage.get("prompt_tokens"), usage.get("completion_tokens")
     return whole_answer(said["message"], ENDS.get(said.get("finish_reason")), counts, body["seed"], body["max_tokens"])
-
-
-def json_in(data):
-    """The JSON value that some bytes are, None where they are none."""
-    with contextlib.suppress(InputError):
-        return parse_json(as_text(data, "reply"), "reply", exchange.DEEPEST_REPLY)
 
 
 def whole_answer(message, reason, counts, seed, num_predict):

@@ -12,7 +12,7 @@ import re
 import threading
 from pathlib import Path
 
-from base.command import InputError, as_text, open_bytes, parse_json, read_bytes
+from base.command import DEEPEST, InputError, as_text, open_bytes, parse_json, read_bytes
 from base.shapes import misfit
 
 
@@ -44,7 +44,7 @@ class LineFile(contextlib.AbstractContextManager):
             whole, end, tail = file.read().rpartition(b"\n")
         if is_torn(tail):
             os.ftruncate(self.file, len(whole + end))
-        elif is_whole(tail):
+        elif isinstance(json_in(tail), dict):
             self.write(b"\n")
         else:  # somebody's notes: no line of this project begins like that
             raise InputError(f"{self.path}: the last line is no JSON object; move the file away")
@@ -130,11 +130,10 @@ def is_torn(tail):
     return False
 
 
-def is_whole(line):
-    """Whether some bytes are one JSON object."""
-    with contextlib.suppress(ValueError, RecursionError):
-        return isinstance(json.loads(line.decode("utf-8")), dict)
-    return False
+def json_in(data, deepest=DEEPEST):
+    """The JSON value that some bytes are, None where they are none."""
+    with contextlib.suppress(InputError):
+        return parse_json(as_text(data, "line"), "line", deepest)
 
 
 def stream(path, digest=None):

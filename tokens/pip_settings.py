@@ -17,7 +17,8 @@ from contextlib import suppress
 from urllib.parse import unquote, urlsplit
 
 from base.command import progress
-from tokens.sources import SourceError, reason
+from base.own_code import described
+from tokens.sources import SourceError
 
 WAIT_S = (10.0, 15.0)  # to connect, and between two pieces of an answer
 PAGE_S, ARCHIVE_S = 60.0, 1800.0  # for the whole exchange: an archive of 77 MB at 43 kB/s
@@ -131,7 +132,7 @@ def http_get(address, settings, name):
         raise
     except (OSError, HTTPError, ValueError) as error:
         cause = getattr(error.args[0], "reason", None) if error.args else None  # below "Max retries exceeded with url"
-        raise SourceError(redacted(reason(cause or error))) from None
+        raise SourceError(redacted(described(cause or error))) from None
 
 
 def new_session(settings):

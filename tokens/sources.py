@@ -13,6 +13,7 @@ import tempfile
 from pathlib import Path
 
 from base.command import InputError, sha256
+from base.own_code import described
 from base.shapes import Each, misfit
 from tokens.template import template_text
 
@@ -110,14 +111,8 @@ class Hub:
                     raise MissingFile(f"no {asked} (HTTP 404)") from None
                 remedy = ": log in with `hf auth login`" if status in (401, 403) else ""
                 raise SourceError(f"HTTP {status} for {asked}{remedy}") from None
-            self.silent = reason(error)
+            self.silent = described(error)
             raise SourceError(self.silent) from None
-
-
-def reason(error):
-    """An exception as a phrase of one line."""
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text[:200]}" if text else type(error).__name__
 
 
 def pin(model, revision, given=None):

@@ -16,6 +16,7 @@ from contextlib import suppress
 from datetime import datetime
 
 from base.command import InputError, read_json, write_json
+from base.own_code import described
 from base.shapes import Each, Only, misfit
 from tokens.manifest import ROOT, TokenizerError, special_tokens
 from tokens.probes import FIRST, SECOND, TOOL_RUN, TOOLS, chat, system
@@ -113,9 +114,8 @@ def render(template, messages, tools, special):
     except CountError:
         raise
     except Exception as error:  # whatever somebody's template makes of these messages, too deep ones included
-        reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        raise CountError(f"the chat template fails on this request: {reason}; it may lack what the request has (tools,"
-                         " a system text), or be wrong itself") from None
+        raise CountError(f"the chat template fails on this request: {described(error)}; it may lack what the"
+                         " request has (tools, a system text), or be wrong itself") from None
 
 
 def looked_for(node):
