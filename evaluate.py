@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 
 import strategies
-from base.command import dump, file_hash, make_parser, run_command, whole_numbers
+from base.command import InputError, dump, file_hash, make_parser, run_command, whole_numbers
 from selection.cases import CaseError, ambiguous_facts, load_cases, read_set
 from selection.facts import in_request
 from selection.reporting import complaints, explain, failed_cases, print_lines, remarks, summary_lines
@@ -88,6 +88,8 @@ def run(path=CASES, names=tuple(strategies.STRATEGIES), budgets=None, manifest=N
     if ambiguous := ambiguous_facts(cases):
         report["ambiguous_facts"] = len(ambiguous)
     result, checked = run_cases(cases, names, path, grade, budgets or (None,), manifest, **options)
+    if (options.get("jobs", 1) > 1 or options.get("scheduler")) and selector_hashes(names) != others:
+        raise InputError("a selector's code was edited during the run, its processes may have read both; run it again")
     requests = len(names) * len(cases) * len(result)
     if requests > ALWAYS_CHECKED:
         report["counted_in_full"] = {"requests": requests, "checked": checked}

@@ -36,7 +36,7 @@ def read_stream(data, body):
     """The answer in Ollama's reply to a request, one object a line, or BrokenReply naming what is wrong with it."""
     whole, end, tail = data.rpartition(b"\n")
     lines = (whole if is_torn(tail) else data).split(b"\n")  # a last line that was cut is left out; its absence tells
-    parts = [json_in(line, DEEPEST_REPLY) for line in lines if line.strip()]
+    parts = [json_in(line, exchange.DEEPEST_REPLY) for line in lines if line.strip()]
     if misfit(parts, PARTS) or any(part.get("done") is True for part in parts[:-1]):  # more behind the last line
         raise BrokenReply("unreadable_reply")
     if any("error" in part for part in parts):
@@ -52,7 +52,7 @@ def read_stream(data, body):
 
 def read_completion(data, body):
     """The answer in the reply of OpenAI's interface to a request, or BrokenReply naming what is wrong with it."""
-    value = json_in(data, DEEPEST_REPLY)
+    value = json_in(data, exchange.DEEPEST_REPLY)
     if misfit(value, {"error": object}) is None:
         raise BrokenReply("error_body")
     if misfit(value, COMPLETION) or not value["choices"]:

@@ -57,7 +57,7 @@ def described(error):
         text = one_line(" ".join(str(error).split()), LONGEST)
     except Exception:
         text = ""
-    return ": ".join(filter(None, (type(error).__name__, text)))
+    return f"{type(error).__name__}: {text or 'no message'}"
 
 
 def call_own(function, place, *arguments):

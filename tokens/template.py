@@ -4,7 +4,7 @@ Sandboxed, which keeps a template (code from its publisher) from files and netwo
 that comes from elsewhere is tried the first time in a process of its own, under limits of memory and processor time;
 the outcome is kept beside the prepared files. Where the system has no limit of memory, time alone counts.
 
-outcome  {"sha256": of the template, "problem": why it cannot be used, or null,
+outcome  {"sha256": of what was tried, "problem": why it cannot be used, or null,
           "cannot": {what a request may have: why the template cannot write it}}
 """
 
@@ -15,7 +15,7 @@ import sys
 from contextlib import suppress
 from datetime import datetime
 
-from base.command import InputError, read_json, write_json
+from base.command import InputError, read_json, sha256, write_json
 from base.own_code import described
 from base.shapes import Each, Only, misfit
 from tokens.manifest import ROOT, TokenizerError, special_tokens
@@ -135,7 +135,7 @@ def tried(source, manifest, place):
     path, outcome = place / KEPT, None
     with suppress(InputError):
         outcome = read_json(path)
-    if misfit(outcome, OUTCOME) or outcome["sha256"] != manifest["files"]["chat_template.jinja"]["sha256"]:
+    if misfit(outcome, OUTCOME) or outcome["sha256"] != given_hash(manifest):
         outcome = try_template(source, manifest)
         with suppress(InputError):  # a folder that may only be read: tried again each time
             write_json(path, outcome)
@@ -160,7 +160,13 @@ def try_template(source, manifest):
         outcome["problem"] = f"its chat template ended the process that tried it ({last:.80})"
         if done.returncode == -24:  # SIGXCPU
             outcome["problem"] = f"{late} {PROCESSOR_S} seconds of processor time"
-    return {"sha256": manifest["files"]["chat_template.jinja"]["sha256"], **outcome}
+    return {"sha256": given_hash(manifest), **outcome}
+
+
+def given_hash(manifest):
+    """SHA-256 over what an outcome depends on: a manifest that got its date is tried again."""
+    parts = [manifest["files"]["chat_template.jinja"]["sha256"], special_tokens(manifest), manifest.get("today")]
+    return sha256(json.dumps(parts, sort_keys=True))
 
 
 def set_limits(memory_bytes, processor_s):

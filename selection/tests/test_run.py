@@ -130,6 +130,11 @@ class ManyCases(Files):
                     (row,) = run(path, ["replies"])["cases"]["replies"]
                 self.assertIn("whose text the chat template changes", row["error"])
 
+    def test_processes_that_read_another_rule_than_was_hashed_give_figures(self):
+        with mock.patch("selection.run.selector_hashes", side_effect=[{"own.py": "1"}, {"own.py": "2"}]):
+            with self.assertRaisesRegex(InputError, "edited during the run"):
+                run(self.path, ["recent"], jobs=2)
+
     def test_the_sample_differs_from_run_to_run(self):
         cases = [{"id": str(number)} for number in range(500)]
         chosen = run_cases.choose_checked(["a", "b"], cases, (None,), False)

@@ -7,7 +7,7 @@ from unittest import mock
 from base.command import sha256
 from tokenizer import TokenizerError, counter, load_counter
 from tokens.manifest import folder
-from tokens.template import KEPT, try_here, try_template
+from tokens.template import KEPT, given_hash, try_here, try_template
 from tokens.tests.made import CONTENTS, Folder, manifest_of
 
 PLAIN = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"
@@ -49,13 +49,13 @@ class Kept(Folder):
         self.enterContext(mock.patch.dict("os.environ", LAB_TOKENIZER=str(self.target)))
         outcome = {"sha256": None, "problem": None, "cannot": {}}
         self.tried = self.enterContext(mock.patch("tokens.template.try_template", wraps=lambda source, manifest: {
-            **outcome, "sha256": manifest["files"]["chat_template.jinja"]["sha256"], "problem": self.problem}))
+            **outcome, "sha256": given_hash(manifest), "problem": self.problem}))
         self.problem = None
 
-    def count_with(self, template):
-        """Load the counter of a pin with this template anew."""
+    def count_with(self, template, **fields):
+        """Load the counter of a pin with this template, and fields of the manifest, anew."""
         contents = {**CONTENTS, "chat_template.jinja": template.encode()}
-        path = self.write("m.json", manifest_of(contents))
+        path = self.write("m.json", {**manifest_of(contents), **fields})
         for name, data in contents.items():
             self.write(str(folder(path) / name), data)
         load_counter.cache_clear()
@@ -74,3 +74,5 @@ class Kept(Folder):
         for _ in range(2):
             self.assertRaisesRegex(TokenizerError, "stand/in: it is left out; pin another", self.count_with, "the same")
         self.assertEqual(self.tried.call_count, 1)
+        self.problem = None  # a date that the template asked for was added, or a token that it writes
+        self.count_with("the same", today="2026-01-31")
