@@ -132,7 +132,7 @@ class Reading(Files):
         self.assertEqual(self.read(line(text="summary\n" + current))[0][0]["turn"], 5)  # it ends with one turn's words
         for place, words in ((4, "on."), (6, "Go on."), (7, "Go on.")):
             fixture["history"][place]["user"] = words
-        for text, turn in (("Go on.", 13), ("Question: on.", 5), ("Salmon.", 13), ("on.\n", 5)):  # 13: not known
+        for text, turn in (("Go on.", 13), ("Kept:\n- on.", 13), ("Salmon.", 13), ("on.\n", 5)):  # 13: not known
             self.assertEqual(self.read(line(text=text), fixture=fixture)[0][0]["turn"], turn)
         for lines, wanted, unplaced in (([line(1, "Go on."), line(2, "Go on.", turn=9)], [(2, 9)], 1),
                                         ([line(2), line(1)], [(2, 13)], 1)):  # the last is checked for all
