@@ -11,8 +11,8 @@ budget with `keep_share` of the available input. What it left is carried as it s
 left that out. Above the model's window it has failed: no request can hold that, and the conversation ends there.
 
 A recorded line is {"conversation_id", "compaction" (number, from 1), "messages"}, and optionally
-turn          the user turn, from 1, that it was made for; else the one turn whose user message is its last line; else
-              the last context of a conversation is checked for every item, and an earlier one counted as unplaced
+turn          the user turn, from 1, that it was made for; else the one turn whose user message is its last paragraph;
+              else the last context of a conversation is checked for every item, an earlier one counted as unplaced
 inside        true where it was made inside the turn before `turn`: of that one only the user's words surely came before
 opaque        true where it cannot be read, or not wholly; then messages may be left out
 tokens_after  tokens of the whole first request after it, as its server counted them; without it the messages are
@@ -158,9 +158,9 @@ def placed_context(place, line, is_last, fixture, count):
     messages, inside, opaque = line.get("messages", []), line.get("inside", False), line.get("opaque", False)
     turn, tokens = line.get("turn"), line.get("tokens_after")
     if turn is None:
-        ends = f"\n{messages[-1]['content']}".rstrip() if messages and messages[-1]["role"] == "user" else ""
+        ends = f"\n\n{messages[-1]['content']}".rstrip() if messages and messages[-1]["role"] == "user" else ""
         said = [turn["user"].strip() for turn in fixture["history"]]
-        longest = max((words for words in said if ends.endswith(f"\n{words}")), key=len, default="")
+        longest = max((words for words in said if ends.endswith(f"\n\n{words}")), key=len, default="")
         turn = said.index(longest) + 1 if said.count(longest) == 1 else fixture["turns"] + 1 if is_last else None
     if tokens is None and not (inside or opaque):
         tokens = context_tokens(messages, count, place)

@@ -129,10 +129,10 @@ class Reading(Files):
 
     def test_a_context_without_a_turn_is_placed_by_a_guess(self):
         current, fixture = small_fixture()["history"][4]["user"], small_fixture()
-        self.assertEqual(self.read(line(text="summary\n" + current))[0][0]["turn"], 5)  # it ends with one turn's words
+        self.assertEqual(self.read(line(text="summary\n\n" + current))[0][0]["turn"], 5)  # one turn's words
         for place, words in ((4, "on."), (6, "Go on."), (7, "Go on.")):
             fixture["history"][place]["user"] = words
-        for text, turn in (("Go on.", 13), ("Kept:\n- on.", 13), ("Salmon.", 13), ("on.\n", 5)):  # 13: not known
+        for text, turn in (("Go on.", 13), ("Kept:\non.", 13), ("Salmon.", 13), ("on.\n", 5)):  # 13: not known
             self.assertEqual(self.read(line(text=text), fixture=fixture)[0][0]["turn"], turn)
         for lines, wanted, unplaced in (([line(1, "Go on."), line(2, "Go on.", turn=9)], [(2, 9)], 1),
                                         ([line(2), line(1)], [(2, 13)], 1)):  # the last is checked for all
