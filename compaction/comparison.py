@@ -42,10 +42,11 @@ def incomparable(candidate, incumbent):
 
 
 def compare(candidate, incumbent):
-    """{"decision", "failed", "rows", "changed", "unpaired", "missing_verdicts"} of two results, or NotComparable.
+    """{"decision", "failed", "rows", "changed", "unpaired", "unchecked", "missing_verdicts"} or NotComparable.
 
     decision: "safe", "blocked" or "not decided", as where a conversation has no context; failed: whether more
-    compactions failed than before; unpaired: decisions that rows count and the other side has none to set against.
+    compactions failed than before; unpaired: decisions that rows count and the other side has none to set against;
+    unchecked: items on which only the incumbent was checked.
     """
     if reason := incomparable(candidate, incumbent):
         raise NotComparable(f"not comparable: {reason}")
@@ -56,11 +57,12 @@ def compare(candidate, incumbent):
             row |= discordant([pair for pair in pairs if pair["class"] == row["row"]])
     failed = len(candidate["failed"]) > len(incumbent["failed"])
     decision = "blocked" if failed else decide(rows)
-    if decision == "safe" and (candidate["uncovered"] or incumbent["uncovered"]):
+    unchecked = sorted(set(candidate["never_checked"]) - set(incumbent["never_checked"]))  # a recording may end early
+    if decision == "safe" and (candidate["uncovered"] or incumbent["uncovered"] or unchecked):
         decision = "not decided"
     alone = {"candidate": len(verdicts(new)) - len(pairs), "incumbent": len(verdicts(old)) - len(pairs)}
     return {"decision": decision, "failed": failed, "rows": rows, "changed": changed(pairs), "unpaired": alone,
-            "missing_verdicts": missing_verdicts(new + old)}
+            "unchecked": unchecked, "missing_verdicts": missing_verdicts(new + old)}
 
 
 def compare_rows(candidate, incumbent):

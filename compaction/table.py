@@ -60,6 +60,8 @@ def reasons(new, compared):
     if any(alone.values()):
         yield (f"compacted at other turns: {alone['candidate']} decisions of the candidate and {alone['incumbent']} of "
                "the incumbent have no partner; rows count them, the list of changed items cannot")
+    if compared and compared["unchecked"]:
+        yield f"not safe by {len(compared['unchecked'])} items on which only the incumbent was checked: record them too"
 
 
 def failures(result):
