@@ -64,8 +64,8 @@ class Answers(unittest.TestCase):
 
     def test_a_failed_compaction_or_a_conversation_without_a_context_is_safe(self):
         fine = made_result(extractive=True)
-        late = fine | {"never_checked": ["small-4"]}
-        failed, partial = fine | {"failed": fine["contexts"][:1]}, fine | {"uncovered": ["b"]}
+        failed, partial, late = (fine | change for change in (
+            {"failed": fine["contexts"][:1]}, {"uncovered": ["b"]}, {"never_checked": ["small-4"]}))
         for new, old, wanted in ((failed, fine, "blocked"), (fine, failed, "safe"), (fine, fine, "safe"),
                                  (partial, fine, "not decided"), (fine, partial, "not decided"),
                                  (late, fine, "not decided"), (fine, late, "safe"), (late, late, "safe"),

@@ -152,8 +152,8 @@ class Reading(Files):
         self.assertEqual(result["rows"][-1]["of"], 1)
 
     def test_the_compactions_of_an_event_log_are_no_contexts(self):
-        half, other = self.EVENT | {"content": "\ud83d"}, self.EVENT | {"conversation_id": "other"}
-        log = [self.EVENT | {"kind": "user"}, half, other, self.EVENT | {"conversation_id": []},
+        log = [self.EVENT | {"kind": "user"}, self.EVENT | {"content": "\ud83d"},
+               self.EVENT | {"conversation_id": "other"}, self.EVENT | {"conversation_id": []},
                self.EVENT | {"turn": 9, "content": None, "opaque": True}, self.EVENT | {"turn": 10, "content": ""}]
         contexts, left_out, _ = self.read(*log)
         self.assertEqual([(context["compaction"], context["turn"], context["inside"], context["opaque"])

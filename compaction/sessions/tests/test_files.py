@@ -39,8 +39,7 @@ class Lines(Files):
             lines = deep + "".join(json.dumps(line) + "\n" for line in rest)
             document = '[{"role": "user", "content": "go", ' + nested + "]"
             events, _, summary = imported({"a.jsonl": lines, "b.json": document})
-            self.assertEqual((len(events), summary["unread"].get("torn line", 0)),
-                             (5, 0) if levels == 150 else (3, 1))
+            self.assertEqual((len(events), summary["unread"].get("torn line", 0)), (5, 0) if levels == 150 else (3, 1))
 
     def test_the_order_of_keys_makes_no_difference_to_a_digest_and_values_do(self):
         self.assertEqual(digest({"a": 1, "b": 2}), digest({"b": 2, "a": 1}))

@@ -1,7 +1,6 @@
 """Tests of sessions/log.py: what makes an event, and that the README's program writes such lines."""
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -49,8 +48,7 @@ class Log(Files):
             log = self.write("log", f"{json.dumps(good)}\n\n{bad}")
             with self.subTest(bad[:200]), self.assertRaisesRegex(InputError, f"line 3: .*{problem}"):
                 list(read_log(log))
-        if os.path.exists("/dev/zero"):  # it never ends
-            self.assertRaisesRegex(InputError, "/dev/zero: cannot be read: is a device", list, read_log("/dev/zero"))
+        self.assertRaisesRegex(InputError, "/dev/zero: cannot be read", list, read_log("/dev/zero"))  # it never ends
 
     EVENT = {"conversation_id": "a", "turn": 3, "reply": 2, "kind": "compaction", "content": "He wants x."}
 
