@@ -66,11 +66,15 @@ class Files(unittest.TestCase):
 
     def refused(self, pattern, main, *arguments, status=2):
         """The command ends so with one line that the pattern finds, and prints and writes nothing else."""
-        before = {path: path.read_bytes() for path in self.folder.rglob("*") if path.is_file()}
+        before = self.held()
         ended, out, err = run(main, *arguments)
         self.assertEqual((ended, out, err.count("\n")), (status, "", 1), err)
         self.assertRegex(err, pattern)
-        self.assertEqual(before, {path: path.read_bytes() for path in self.folder.rglob("*") if path.is_file()})
+        self.assertEqual(before, self.held())
+
+    def held(self):
+        """{path: bytes} of the folder's files, but for the bytecode that Python keeps of a module it imports."""
+        return {path: path.read_bytes() for path in self.folder.rglob("*") if path.is_file() and path.suffix != ".pyc"}
 
 
 def places(value, path=()):
