@@ -58,7 +58,8 @@ GRADERS = {1: (lambda text, key: [bool(pattern.search(text)) for pattern in key[
 
 
 def grade(entry, key, version=1):
-    """The verdict on one entry under one key, by the published order: incomplete, stale, missing, pass."""
+    """The verdict on one entry under one key, by the published order: incomplete, stale, missing, pass.
+    grade({"answer": "80", "done_reason": "stop"}, {"must": [re.compile("80")], "stale": []}) -> {"grade": "pass"}"""
     given, stale, missing = GRADERS[version]
     if kind := incomplete_kind(entry):
         return {"grade": "incomplete", "why": kind}
@@ -76,7 +77,7 @@ def verdicts(recording, keys, version=1):
 
 
 def summarize(cases):
-    """The counts of one strategy's verdicts; kinds of incompleteness stand beside them where there are any."""
+    """The counts of one strategy's verdicts, and where some are incomplete the counts of each kind."""
     every = [verdict for trials in cases.values() for verdict in trials]
     grades = Counter(verdict["grade"] for verdict in every)
     why, kinds = (Counter(verdict["why"] for verdict in every if verdict["grade"] == kind)
@@ -164,7 +165,7 @@ def run_record(args):
 
 
 def lab_requests(cases_path, manifest_path):
-    """(plan, what identifies it): the requests of the lab's strategies for a case set, counted by its tokenizer."""
+    """(plan, hashes of what it was made from): the requests of the lab's strategies for a case set."""
     import strategies
     from answers.record import plan_requests
     from selection.cases import check_requests, read_set

@@ -19,9 +19,9 @@ from datetime import date
 from pathlib import Path
 
 from base.command import InputError, make_parser, run_command, write_json
+from base.shapes import is_name
 from tokens.manifest import (
-    MANIFEST, bytes_problem, folder, is_name, leftovers, one_at_a_time, print_step, put, read_manifest, read_pinned,
-    verify)
+    MANIFEST, bytes_problem, folder, leftovers, one_at_a_time, print_step, put, read_manifest, read_pinned, verify)
 from tokens.sources import Hub, SourceError, folder_source, pin
 from tokens.template import KEPT, template_text, try_template
 

@@ -17,7 +17,7 @@ SHOWN = {**of_type((str, NONE), "modelfile? parameters?"), "capabilities?": ([st
 
 
 def bare_digest(digest):
-    """64 lower-case hexadecimal digits; a prefix sha256: and capitals are taken from a block, never from a server."""
+    """The 64 hexadecimal digits of a block's digest: bare_digest("sha256:" + 64 * "A") -> 64 * "a"; or InputError."""
     bare = str(digest).lower().removeprefix("sha256:")
     if not re.fullmatch(r"[0-9a-f]{64}", bare):
         raise InputError(f"model block: digest {digest!r} is not 64 hexadecimal digits; answer_model.py pin prints one")

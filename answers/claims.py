@@ -136,7 +136,7 @@ SAID_MISSING = any_case(
 
 
 def unified(text):
-    """The text without struck words and characters without width, with plain quotes and dashes and bare numbers."""
+    """The text with plain quotes and dashes, without struck words and zero width: unified("“1,200”") -> '"1200"'."""
     text = re.sub(r"~~[^~\n]{0,200}~~", " ", UNSEEN.sub("", text))
     text = re.sub(r"(?<=\d)[,'’\u00a0\u2009\u202f](?=\d{3}(?!\d))", "", text)
     text = re.sub(r"\\([_*`])", r"\1", text.replace("—", " - ").replace("…", "...").translate(QUOTES))
@@ -151,14 +151,14 @@ def plain(text):
 
 @functools.lru_cache(maxsize=256)
 def adapted(pattern):
-    """A key's pattern in the form that answers are brought to: quotes, dashes, blanks and thousands as in `plain`."""
+    """A key's pattern normalised as `plain` normalises answers: quotes, dashes, blanks and thousands."""
     text = UNSEEN.sub("", pattern.pattern).replace("—", r" \- ").replace("…", r"\.\.\.")
     text = re.sub("[‐‑‒–−]", r"\\-", text).translate(QUOTES)
     return re.compile(re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", re.sub(r"\s+", " ", text)), pattern.flags)
 
 
 def held(text, key):
-    """(text, key) fit to be read: patterns adapted; what one with marks that `plain` takes out matches, one word."""
+    """(unified text, adapted key). What a pattern with Markdown marks matches becomes a word: `plain` drops marks."""
     text, key = unified(text), {kind: list(map(adapted, patterns)) for kind, patterns in key.items()}
     for kind, patterns in key.items():
         for number, pattern in enumerate(patterns):
@@ -170,7 +170,7 @@ def held(text, key):
 
 
 def digits(text):
-    """The text with its number words as digits: "two hundred and five" becomes 205."""
+    """The text with its number words as digits: digits("two hundred and five") -> "205"."""
 
     def value(match):
         words = re.split(r"[- ]", match[0].lower())
@@ -189,7 +189,7 @@ def digits(text):
 
 
 def readings(text):
-    """[[(sentence, the next one or "")]] of the plain text as it is, its hyphens parted, its number words as digits."""
+    """[(sentence, next one or ""), ...] of each form of the plain text: as is, hyphens as blanks, numbers as digits."""
     text = plain(text)
     parted = re.sub(r"(?<=[A-Za-z])-(?=[A-Za-z])", " ", text)
     forms = [re.split(r"(?<=[.!?]) ", form) for form in dict.fromkeys((text, parted, digits(text)))]
@@ -225,7 +225,7 @@ def is_claimed(before, said, after):
 
 
 def not_denied(pattern, clause):
-    """Whether the pattern occurs in a clause and no denial stands before it."""
+    """Whether the pattern occurs in a clause without a negation before it."""
     match = pattern.search(clause)
     return match and not DENIAL.search(clause[: match.start()])
 
@@ -244,14 +244,15 @@ def is_part_of_number(before, said, after, clause):
 
 
 def facts_given(text, key):
-    """Version 2: for each must pattern in turn, whether the answer claims it somewhere."""
+    """Version 2: for each must pattern in turn, whether the answer claims it somewhere.
+    facts_given("Five, not three.", {"must": [re.compile("(?i)five"), re.compile("three")]}) -> [True, False]"""
     text, key = held(text, key)
     read = [pair for sentences in readings(text) for pair in sentences]
     return [any(any(claimed(*pair, [pattern])) for pair in read) for pattern in key["must"]]
 
 
 def states_stale_as_current(text, key):
-    """Version 2: a stale pattern is claimed and nothing in its sentence, or in a later one, takes it back."""
+    """Version 2: a stale pattern is claimed, and neither its sentence nor a later one retracts it."""
     text, key = held(text, key)
     for sentences in readings(text) if key["stale"] else ():
         for sentence, following in reversed(sentences):  # from the end, where it can be taken back
@@ -266,6 +267,5 @@ def states_stale_as_current(text, key):
 
 
 def says_missing(text):
-    """Version 2: the answer says that it lacks the information; "nothing is missing" does not.
-    says_missing("I do not know.") -> True"""
+    """Version 2: the answer says that it lacks the information: says_missing("I do not know.") -> True."""
     return bool(SAID_MISSING.search(NOT_MISSING.sub("", plain(text))))

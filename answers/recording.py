@@ -15,11 +15,11 @@ import json
 import re
 
 from base.command import InputError, read_json, sha256
-from base.shapes import Each, Only, is_said, misfit
+from base.shapes import Each, Only, misfit, not_blank
 
 WHOLE = {"seed": int, "answer": str, "tool_calls": list, "done_reason": str, "prompt_tokens": int,
          "answer_tokens": int, "thinking?": str}
-INCOMPLETE = {"seed": int, "incomplete": is_said}
+INCOMPLETE = {"seed": int, "incomplete": not_blank}
 REQUEST = {"input_tokens?": int, "messages_sha256?": str, "entries_sha256?": [str]}
 RECORDING = {"model": dict, "answers": Each(Each([object], least=1), least=1),
              "recorded?": {"requests?": Each(Each(REQUEST)), "answers_sha256?": str, "sha256?": str}}
@@ -46,8 +46,7 @@ def entry_misfit(entry, place):
 
 
 def incomplete_kind(entry):
-    """Why an entry is no whole answer, or None: a name that the report counts it under.
-    incomplete_kind({"answer": " ", "done_reason": "stop"}) -> "empty_text"."""
+    """Why an entry is no whole answer, or None: incomplete_kind({"answer": " "}) -> "empty_text"."""
     if "incomplete" in entry:
         return entry["incomplete"]
     if entry.get("thinking") or THINKING.search(entry["answer"]):
@@ -149,7 +148,7 @@ def compile_pattern(pattern, where):
 
 
 def ways_to_match(pattern):
-    """An upper bound on the ways a valid pattern can match from one place, or ValueError: "a{1,9}(?:b|c)" -> 18."""
+    """An upper bound on how a pattern can match at one place: ways_to_match("a{1,9}(?:b|c)") -> 18; or ValueError."""
     groups, inner = [[1, 0]], 1  # of each open group: ways of its parts, alternatives before the last; of the last part
     for part in PART.finditer(f"{pattern})"):  # the whole as a group
         kind, last, inner = part.lastgroup, inner, 1

@@ -36,7 +36,7 @@ class NotComparable(ValueError):
 
 
 def parse_json(text, where, deepest=DEEPEST):
-    """The value that `text` holds, or InputError: duplicate keys, NaN, infinities, over `deepest` levels too."""
+    """The JSON value of a text; InputError for duplicate keys, NaN, infinities and over `deepest` levels too."""
 
     def pairs(items):
         value = dict(items)
@@ -64,12 +64,12 @@ def parse_json(text, where, deepest=DEEPEST):
 
 
 def too_deep(value, text, deepest=DEEPEST):
-    """Whether a value that stands in a text nests deeper than this project reads or writes."""
+    """Whether the JSON value of a text nests more than `deepest` levels deep, its brackets counted first."""
     return text.count("[") + text.count("{") > deepest and depth(value) > deepest
 
 
 def depth(value):
-    """Levels of lists and objects in a JSON value: depth([{"a": []}]) -> 3. Not by recursion: a file may nest deep."""
+    """Levels of lists and objects in a JSON value: depth([{"a": []}]) -> 3. Not recursive: a file may nest deep."""
     levels, level = 0, [value]
     while level := [part for part in level if isinstance(part, (list, dict))]:
         level = [inner for part in level for inner in (part.values() if isinstance(part, dict) else part)]
@@ -78,7 +78,7 @@ def depth(value):
 
 
 def open_bytes(path):
-    """A file opened for reading, or OSError; for a device too: /dev/zero never ends."""
+    """A file opened for reading; OSError for a character device too, since /dev/zero never ends."""
     file = open(path, "rb")
     if stat.S_ISCHR(os.fstat(file.fileno()).st_mode) and not file.isatty():
         file.close()
@@ -97,7 +97,7 @@ def read_bytes(path):
 
 
 def as_text(data, path):
-    """The text of UTF-8 bytes, its line ends as they are, a byte order mark taken off, or InputError."""
+    """The text of UTF-8 bytes, its line ends kept, a byte order mark removed; InputError for other bytes."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -133,7 +133,7 @@ def dump(value):
 
 
 def replace_file(path, data, own=None):
-    """Write a whole file or leave the old one as it was: a temporary file beside it, flushed, then moved.
+    """Replace a file atomically: a temporary file beside it, flushed to the disk, is moved over it, or nothing is.
 
     data: bytes, or an iterable of bytes. own: own(path) tells whether the file there is an earlier output of the same
     command, which is then kept under another name; anything else is left as it is, with an InputError.
@@ -168,7 +168,7 @@ def write_json(path, value, own=None):
 
 
 def whole_numbers(text):
-    """The numbers of a list like 1024,4096, each once and positive. whole_numbers("1024,4096") -> [1024, 4096]"""
+    """The positive whole numbers of a list without duplicates: whole_numbers("1024,4096") -> [1024, 4096]."""
     numbers = [int(part) if part.isdecimal() and len(part) < 19 else 0 for part in text.split(",")]
     if min(numbers) < 1 or len(set(numbers)) < len(numbers):
         raise argparse.ArgumentTypeError(f"{text!r:.60} is no list of positive whole numbers like 1024,4096")
@@ -265,7 +265,7 @@ def run_command(main, argv=None):
 
 
 def status_of(main, argv=None):
-    """The exit status of `main(argv)`, its errors told on standard error; 1 is always main's own "no"."""
+    """The exit status of `main(argv)`, errors printed to standard error; 1 is always main's own "no"."""
     try:
         status = main(argv)
         sys.stdout.flush()
@@ -285,12 +285,12 @@ def status_of(main, argv=None):
 
 
 def command_name():
-    """What the running command is called: evaluate.py, compare.py; compaction.signals for a package's __main__."""
+    """The name of the running command: evaluate.py, compare.py; compaction.signals for a package's __main__."""
     name, spec = Path(sys.argv[0]).name, getattr(sys.modules["__main__"], "__spec__", None)
     return spec.parent if name == "__main__.py" and spec else name
 
 
 def complain(problem, status):
-    """`status`, the problem told as one line, whatever names and texts it quotes."""
+    """Print a problem as one line, whatever it quotes, and return `status`."""
     print(f"{command_name()}: {one_line(problem)}", file=sys.stderr)
     return status

@@ -80,7 +80,7 @@ def append_line(path, value):
 
 
 def lock(file, wait=False):
-    """Whether this process got an open file for itself, until it closes it or ends."""
+    """Whether this process got the exclusive lock of an open file; it holds until the file is closed."""
     with contextlib.suppress(OSError):
         try:
             import fcntl
@@ -112,9 +112,9 @@ def read_entries(path, shape, what):
 
 
 def is_torn(tail):
-    """Whether the bytes behind the last line end are the beginning of a line, or what a power cut left of one.
+    """Whether the bytes behind the last line end are a torn write, or the zeros that a power cut left of one.
 
-    A line that was cut off is JSON up to its end; what stops being JSON before it is somebody's text, to be kept.
+    A prefix of JSON is torn: is_torn(b'{"a": fals') -> True. What is no such prefix is somebody's text, to be kept.
     """
     tail = tail.strip(b"\0 \t\r")
     if not tail.startswith(b"{"):

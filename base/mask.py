@@ -15,16 +15,14 @@ from base.command import InputError, parse_json
 
 
 def is_card(text):
-    """Whether digits are a card number: of a known issuer's length, and right after Luhn (doubled from the right).
-    is_card("4111111111111111") -> True"""
+    """Whether digits pass the Luhn check and are not all the same: is_card("4111 1111 1111 1111") -> True."""
     digits = [int(sign) for sign in text if sign.isdigit()]
     doubled = [digit if place % 2 == 0 else digit * 2 - 9 * (digit > 4) for place, digit in enumerate(digits[::-1])]
     return sum(doubled) % 10 == 0 and len(set(digits)) > 1
 
 
 def is_iban(text):
-    """Whether the check digits of an IBAN are right: letters as 10 to 35, the first four signs last, 1 modulo 97.
-    is_iban("DE89370400440532013000") -> True"""
+    """Whether the check digits of an IBAN are right (modulo 97): is_iban("DE89 3704 0044 0532 0130 00") -> True."""
     signs = text.replace(" ", "")
     return 15 <= len(signs) <= 34 and int("".join(str(int(sign, 36)) for sign in signs[4:] + signs[:4])) % 97 == 1
 

@@ -12,13 +12,11 @@ from contextlib import redirect_stdout
 from pathlib import Path
 
 from base.command import InputError, sha256
-from base.shown import one_line
-
-LONGEST = 200  # characters of an error that is told on one line
+from base.shown import error_line
 
 
 def is_own(name):
-    """Whether a name is that of a user's function: FILE.py:NAME or module:function."""
+    """Whether a name is FILE.py:NAME or module:function, a user's function: is_own("rule.py:choose") -> True."""
     return ":" in name
 
 
@@ -44,24 +42,15 @@ def load_function(name, others="a known name"):
     except (Exception, SystemExit) as error:  # whatever a user's file does when it is read
         absent = isinstance(error, ModuleNotFoundError) and f"{place}.".startswith(f"{error.name}.")
         remedy = f"run from the folder that holds {place}" if absent else "mend the file"
-        raise InputError(f"{place} cannot be read: {described(error)}; {remedy}") from None
+        raise InputError(f"{place} cannot be read: {error_line(error)}; {remedy}") from None
     function = getattr(module, attribute, None)
     if not callable(function):
         raise InputError(f"{place} has no function {attribute!r}; name one that it defines")
     return function
 
 
-def described(error):
-    """An exception as one short line that JSON and a terminal can hold, even one that cannot say what it is."""
-    try:
-        text = one_line(" ".join(str(error).split()), LONGEST)
-    except Exception:
-        text = ""
-    return f"{type(error).__name__}: {text or 'no message'}"
-
-
 def call_own(function, place, *arguments):
-    """What the user's function returns. `place` stands in what it raises and in the error for an exit."""
+    """What the user's function returns. What it raises gets `place` as a note; an exit is an InputError."""
     try:
         with redirect_stdout(sys.stderr):
             return function(*arguments)

@@ -34,13 +34,12 @@ def graded(row):
 
 
 def stale_alone(row):
-    """Whether a row's request holds a stale fact and lacks a required one: replaced words without their replacement."""
+    """Whether a row's request holds a stale fact and lacks a required one, so that nothing in it may correct that."""
     return graded(row) and bool(row["stale_included"] and row["missing"])
 
 
 def fact_name(fact):
-    """A fact as one line of text: itself, or where it stands and what it says.
-    fact_name({"turn": "t1", "text": "port 80"}) -> "t1: port 80"."""
+    """A fact as one text, with its turn if it has one: fact_name({"turn": "t1", "text": "no"}) -> "t1: no"."""
     return fact if isinstance(fact, str) else f"{fact['turn']}: {fact['text']}"
 
 

@@ -56,8 +56,7 @@ def misfit(value, shape, place="it"):
 
 
 def texts_in(value, keys=True):
-    """All texts in a JSON value, in order, with the keys of objects. Not by recursion: a value may nest deep.
-    texts_in({"a": ["b", 1]}) -> ["a", "b"]"""
+    """The texts in a JSON value, keys too: texts_in({"a": ["b", 1]}) -> ["a", "b"]. Not recursive: it may nest deep."""
     texts, stack = [], [value]
     while stack:
         part = stack.pop()
@@ -71,7 +70,7 @@ def texts_in(value, keys=True):
 
 
 def lone_surrogate(value):
-    """The text up to the first lone surrogate in a JSON value, ten characters at most before it; None without one."""
+    """The first lone surrogate in a JSON value, and up to ten characters before it: ["ab\\ud83dc"] -> "ab\\ud83d"."""
     for text in texts_in(value):
         try:
             text.encode("utf-8")
@@ -80,13 +79,18 @@ def lone_surrogate(value):
     return None
 
 
-def is_said(value):
-    """Whether a value is a text that is not blank."""
+def not_blank(value):
+    """Whether a value is a text that is not blank: not_blank(" ") -> False."""
     return misfit(value, str) is None and value.strip() != ""
 
 
+def is_name(value):
+    """Whether a value is a text that can stand on one line as it is: is_name("a\\nb") -> False."""
+    return not_blank(value) and value.isprintable()
+
+
 def is_count(value):
-    """Whether a value is a whole number from 0 on, of at most nine digits: exact tests of more would take hours."""
+    """Whether a value is a whole number from 0 on of at most nine digits: an exact test of more would take hours."""
     return misfit(value, int) is None and 0 <= value < 10**9
 
 
@@ -124,7 +128,7 @@ BY_BUDGET = dict(least=1, name=lambda key: key.isascii() and key.isdecimal() and
 SWEEP = {**EVALUATION, "budgets": Each(LEVEL, **BY_BUDGET)}
 SINGLE = {**EVALUATION, **LEVEL}
 
-ALLOWED = {**of_type(str, "strategy case change fact? budget?"), "why": is_said}
+ALLOWED = {**of_type(str, "strategy case change fact? budget?"), "why": not_blank}
 PAIRED = of_type(is_count, "total found_recorded found_fresh gained lost")
 STALE_CASES = {"alone": [str], "replaced": [str]}
 COMPARISON = {

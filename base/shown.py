@@ -9,7 +9,7 @@ WRITTEN_OUT = {code: repr(chr(code))[1:-1] for code in STEERING}
 
 
 def written_out(text):
-    """A text with its control characters and bidirectional overrides written out, as \\u202e; its lines stay lines."""
+    """A text, control characters and bidirectional overrides written out: written_out("\\x1b\\n") -> "\\\\x1b\\n"."""
     return str(text).translate(WRITTEN_OUT)
 
 
@@ -20,6 +20,15 @@ def one_line(text, width=None):
     """
     line = "".join(sign if sign.isprintable() else " " if sign in "\n\t" else repr(sign)[1:-1] for sign in str(text))
     return line if width is None or len(line) <= width else line[: width - 1] + "…"
+
+
+def error_line(error):
+    """An exception on one line, whatever it says: error_line(ValueError("no\\nway")) -> "ValueError: no way"."""
+    try:
+        text = " ".join(str(error).split())
+    except Exception:  # one of the user's own, whose __str__ fails
+        text = ""
+    return f"{type(error).__name__}: {one_line(text or 'no message', 200)}"
 
 
 def columns(rows, right=()):

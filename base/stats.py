@@ -54,5 +54,5 @@ def resolution(rate, n, drop=None):
 
 
 def percentile(values, share):
-    """The nearest-rank percentile, the smallest value that this share of them does not exceed: of 1, 2, 3 at 0.5 2."""
+    """The nearest-rank percentile, the least value that `share` of them do not exceed: percentile([3, 1], 0.5) -> 1."""
     return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]

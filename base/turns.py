@@ -10,15 +10,15 @@ import json
 from contextlib import suppress
 
 from base.command import depth
-from base.shapes import Only, is_said, misfit, texts_in
+from base.shapes import Only, misfit, not_blank, texts_in
 from strategies import turn_messages
 
 TEXT = {"role": str, "content": str}
-CALL = {"id?": str, "type?": lambda kind: kind == "function", "function": {"name": is_said, "arguments": dict}}
+CALL = {"id?": str, "type?": lambda kind: kind == "function", "function": {"name": not_blank, "arguments": dict}}
 GIVEN_CALL = {"id": str, "function": {"name": str, "arguments": (str, dict)}}  # arguments may be JSON as text
 MESSAGES = {"system": Only(TEXT), "user": Only(TEXT), "assistant": Only({**TEXT, "tool_calls?": [CALL]}),
             "tool": Only({**TEXT, "tool_call_id?": str, "name?": str})}
-TURN = Only({"user": str, "assistant": str, "id?": is_said, "session?": str, "date?": str, "messages?": list})
+TURN = Only({"user": str, "assistant": str, "id?": not_blank, "session?": str, "date?": str, "messages?": list})
 DEEPEST_MESSAGE = 50  # levels of lists and objects: templates walk through them by recursion
 IN_FRONT = ("system", "developer")
 UNREAD = ("function_call", "audio")  # what a message may hold beside text: older calls, sound
@@ -71,7 +71,7 @@ def message_problem(message, place="message", roles=tuple(MESSAGES)):
 
 
 def message_texts(message):
-    """The texts of one message that a model reads: its content and the strings in its calls' arguments."""
+    """The texts of a message that a model reads: its content, unless empty, and the strings in its calls' arguments."""
     arguments = [call["function"]["arguments"] for call in message.get("tool_calls", [])]
     return list(filter(None, [message["content"], *texts_in(arguments, keys=False)]))
 
@@ -82,7 +82,7 @@ def turn_texts(turn):
 
 
 def fact_text(fact):
-    """The words of a fact of either form."""
+    """The text of a fact of either form: fact_text({"turn": "t1", "text": "no"}) -> "no"."""
     return fact["text"] if isinstance(fact, dict) else fact
 
 
@@ -91,7 +91,7 @@ class MessageError(ValueError):
 
 
 def text_of(message):
-    """The text of a message: a string, or the text parts of a list, an empty line between them; else its refusal."""
+    """The text of a message, text parts joined by an empty line, or its refusal; MessageError for any other part."""
     if other := [field for field in UNREAD if message.get(field)]:
         raise MessageError(f"a message with {other[0]!r}, which is no text and no tool call, cannot be counted")
     content = message.get("content") or message.get("refusal")
@@ -156,7 +156,8 @@ def turn_of(group):
 
 
 def as_turn(user, messages):
-    """The turn of a user's text and the messages behind it: an assistant's text at their end is its answer."""
+    """The turn of a user's text and the messages behind it, an assistant's text at their end as its answer.
+    as_turn("Hi", [{"role": "assistant", "content": "Ho"}]) -> {"user": "Hi", "assistant": "Ho"}"""
     closes = bool(messages) and messages[-1]["role"] == "assistant" and not messages[-1].get("tool_calls")
     messages, closing = (messages[:-1], messages[-1]["content"]) if closes else (messages, "")
     return {"user": user, "assistant": closing, **({"messages": messages} if messages else {})}

@@ -132,7 +132,7 @@ def as_case(history, budget):
 
 
 def split_notes(message):
-    """([notes block of an earlier compaction], the user's message without it); ([], message) where it has none."""
+    """([notes block of an earlier compaction], the user's message without it), or ([], message)."""
     head, closing, question = message["content"].partition(QUESTION)
     if not (closing and head.startswith(NOTES_HEADER + "\n<notes>\n")):
         return [], message

@@ -90,7 +90,8 @@ def row_change(new, old, shared):
 
 
 def goodness(row, turned):
-    """A row's value, more being better, when `turned` of its unknown decisions are kept, or are contradictions."""
+    """A row's value, more being better, where `turned` of its unknown decisions are retained (or are contradictions).
+    goodness({"row": "constraint", "value": 1, "of": 4}, 2) -> Fraction(3, 4)"""
     value = row["value"] + turned
     return -value if row["row"] == "contradictions" else Fraction(value, row["of"])
 
@@ -115,7 +116,7 @@ def decision_pairs(new, old):
 
 
 def discordant(pairs):
-    """Pairs that were kept on one side only, with the exact McNemar test; those with an unknown verdict counted apart.
+    """Pairs retained on one side only, with McNemar's exact test; pairs with an unknown verdict are counted apart.
     Decisions on one item at several compactions are not independent: p is a guide for reading and decides nothing."""
     both = [(pair["candidate"], pair["incumbent"]) for pair in pairs]
     known = [[verdict in RETAINED for verdict in pair] for pair in both if not set(pair) & set(UNKNOWN)]

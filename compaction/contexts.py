@@ -170,7 +170,7 @@ def placed_context(place, line, is_last, fixture, count):
 
 def as_messages(events, name=str):
     """(chat messages of events of one conversation, results left out since no call of these asks for them).
-
+    as_messages([{"kind": "user", "content": "Hi"}]) -> ([{"role": "user", "content": "Hi"}], 0)
     A result stands behind the message that calls. `name` gives a call its new id: one that a tool uses twice is two.
     """
     groups, calls, left_out = [], {}, 0  # a group: a message, and behind one that calls the results

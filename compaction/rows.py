@@ -118,8 +118,8 @@ def verdict_row(name, counts, gate=None, judged=0):
 
 
 def tokens_row(tokens, gate=None):
-    """The row of prompt sizes, None where one is not known; its gate is for the 95th percentile. That lies between the
-    one with sizes of 0 for what is not known and the one with endless sizes."""
+    """The row of prompt sizes, None for one that is not known; its gate is for the 95th percentile, bounded by those
+    with each unknown size taken as 0 and as infinite."""
     known = [size for size in tokens if size is not None]
     unknown = len(tokens) - len(known)
     if not known:
@@ -145,7 +145,7 @@ def new_row(name, value, of, unknown, judged, ends, gate, **more):
 
 
 def compliant(rows):
-    """True when every gate is met, False when one is missed, None when that is not known or no gate is set."""
+    """True: every gate is met; False: one is missed; else None: compliant([{"state": "no gate"}]) -> None."""
     states = {row["state"] for row in rows} - {"no gate"}
     return False if "missed" in states else None if "undecided" in states or not states else True
 
@@ -158,7 +158,7 @@ def difficulty(tag, items):
 
 
 def lost_at(item):
-    """The number of the compaction that lost an item, or None."""
+    """The compaction that lost an item, or None: lost_at({"verdicts": {"1": "verbatim", "2": "absent"}}) -> 2."""
     return min((int(number) for number, verdict in item["verdicts"].items() if verdict in ("absent", "contradicted")),
                default=None)
 

@@ -17,7 +17,7 @@ NEXT = re.compile(r"\s*+(.)?", re.DOTALL)  # the next character that is no white
 
 
 def candidates(text):
-    """(start, end) of each candidate in order; last (start, None) where an object was begun and not ended.
+    """(start, end) of each candidate, (start, None) of a truncated object: candidates('{} {"a') -> [(0, 2), (3, None)].
 
     A brace that never closes encloses what follows when it begins like an object (a key, or the end of the text): what
     stands inside a cut object is not what was asked for. Else it is prose and passed over.

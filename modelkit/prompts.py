@@ -53,7 +53,7 @@ def count_tokens(text):
 
 
 def budget(prompt, window=512, reserve=200, count=count_tokens):
-    """{"used", "left", "fits"} in tokens: what the prompt takes of `window` with `reserve` kept for the answer."""
+    """Tokens of `window` with `reserve` for the answer: budget("a b", 9, 5) -> {"used": 2, "left": 2, "fits": True}."""
     check_whole(0, window=window, reserve=reserve)
     used = count(prompt)
     left = window - reserve - used
@@ -61,7 +61,7 @@ def budget(prompt, window=512, reserve=200, count=count_tokens):
 
 
 def fit_context(header, chunks, window=512, reserve=200, count=count_tokens):
-    """(chunks kept, tokens used): chunks in priority order until the first that does not fit.
+    """(chunks kept, tokens used), in order until one does not fit: fit_context("h", ["a"], 9, 5) -> (["a"], 2).
 
     The header is never trimmed: where it alone is too long `used` says so. Texts are counted joined by line feeds.
     """

@@ -29,7 +29,7 @@ _TYPES = {kind.__name__: kind for kind in (str, int, float, bool, list, dict)}
 
 
 def extract_json(text):
-    """The text of the first balanced object, braces inside strings ignored, or None."""
+    """The text of the first balanced object or None: extract_json('See {"a": "}"}.') -> '{"a": "}"}'."""
     return next((text[start:end] for start, end in candidates(text) if end is not None), None)
 
 
@@ -46,12 +46,12 @@ def strip_fence(text):
 
 
 def drop_trailing_commas(text):
-    """The text without commas that stand after a value and before } or ], never one inside a string."""
+    """The text without trailing commas outside strings: drop_trailing_commas('["a,]",]') -> '["a,]"]'."""
     return _COMMAS.sub(lambda match: "" if match[1] else match[0], text)
 
 
 def quotes_to_double(text):
-    """The text with its single quotes made double, or ValueError where that could corrupt a value.
+    """The text with double quotes: quotes_to_double("{'a': 1}") -> '{"a": 1}'; ValueError where a value could change.
 
     Each has to open after { [ , or : and to close before } ] , or : (or at an end of the text).
     """
@@ -71,7 +71,7 @@ def quotes_to_double(text):
 
 
 def parse_reply(text):
-    """(the object, what it took to read it), or (None, why there is none). Never raises.
+    """(object, repair), or (None, why not); never raises: parse_reply("{'a': 1,}") -> ({"a": 1}, "comma and quotes").
 
     The first candidate that parses and is not empty wins, an empty one when nothing else looked like an object. One in
     a list, or under a key of an object that cannot be read, is not the one that was asked for.
@@ -80,8 +80,7 @@ def parse_reply(text):
 
 
 def diagnose(text):
-    """"complete", "truncated" (begun and not ended: raise the output allowance) or "not an object at all".
-    diagnose('{"a": 1') -> "truncated"."""
+    """"complete", "truncated" (raise the output limit) or "not an object at all": diagnose('{"a"') -> "truncated"."""
     return _read(text)[2]
 
 
@@ -134,14 +133,15 @@ def python_type(kind):
 
 
 def has_type(value, kind):
-    """Whether a JSON value is of the type: true and false are no numbers, a whole number is a float too.
-    has_type(True, int) -> False"""
+    """Whether a JSON value is of the type: has_type(True, int) -> False; has_type(1, float) -> True."""
     wanted = python_type(kind)
     return wanted is bool if isinstance(value, bool) else isinstance(value, (int, float) if wanted is float else wanted)
 
 
 def validate(obj, schema):
     """The problems of an object in plain English, schema order first; empty when it is valid.
+
+    validate({"n": True}, {"n": {"type": "int"}}) -> ["n must be a whole number, not true or false"]
 
     schema  field -> {"type": a type or its name, "required": bool (default false), "one_of": values,
             "range": (least, most), "digits": true for text of the digits 0-9 only}; each rule is optional

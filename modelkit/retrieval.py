@@ -43,14 +43,12 @@ def chunk_sentences(text, max_chars):
 
 
 def terms(text):
-    """The words of the text in order, a final s dropped from those of over three letters.
-    terms("Two keys, this one") -> ["two", "key", "thi", "one"]"""
+    """The words of a text, a final s dropped from those of over three letters: terms("Two keys") -> ["two", "key"]."""
     return [word[:-1] if len(word) > 3 and word.endswith("s") else word for word in words(text)]
 
 
 def tokens(text):
-    """`terms` without STOP_WORDS, taken out after the s is dropped: "does" leaves "doe", which is known.
-    tokens("What are the keys?") -> ["key"]"""
+    """`terms` without STOP_WORDS; the s is dropped first: tokens("What does it do?") -> ["doe"]."""
     return [term for term in terms(text) if term not in STOP_WORDS]
 
 
@@ -72,7 +70,7 @@ def _bucket(token):
 
 
 def cosine(a, b):
-    """The cosine of the angle between two vectors, 0.0 where a length is nil. cosine([1, 0], [1, 1]) -> 0.707"""
+    """The cosine of the angle between two vectors, 0.0 where a length is nil: cosine([1, 0], [1, 1]) -> 0.707."""
     if len(a) != len(b):
         raise ValueError(f"vectors of {len(a)} and {len(b)} numbers; embed both with the same embedder")
     lengths = sqrt(fsum(x * x for x in a)) * sqrt(fsum(y * y for y in b))
@@ -141,28 +139,26 @@ def bm25(query, documents, k1=1.5, b=0.75):
 
 
 def unit_scale(scores):
-    """Each score divided by the largest; all zeros where the largest is not positive.
-    unit_scale([2.0, 1.0]) -> [1.0, 0.5]"""
+    """Each score divided by the largest, all zeros where that is not positive: unit_scale([2.0, 1.0]) -> [1.0, 0.5]."""
     largest = max(scores, default=0)
     return [score / largest for score in scores] if largest > 0 else [0.0] * len(scores)
 
 
 def hybrid(dense, lexical):
-    """The sum of two lists of scores, each on the unit scale. hybrid([2.0, 1.0], [0.0, 4.0]) -> [1.0, 1.5]"""
+    """The sum of two lists of scores, each on the unit scale: hybrid([2.0, 1.0], [0.0, 4.0]) -> [1.0, 1.5]."""
     if len(dense) != len(lexical):
         raise ValueError(f"{len(dense)} dense and {len(lexical)} lexical scores; score the same documents twice")
     return list(map(sum, zip(unit_scale(dense), unit_scale(lexical))))
 
 
 def words_and_pairs(text):
-    """(set of `tokens`, set of adjacent pairs of them) of a text.
-    words_and_pairs("red fox") -> ({"red", "fox"}, {("red", "fox")})"""
+    """(set of `tokens`, set of their bigrams): words_and_pairs("red fox") -> ({"red", "fox"}, {("red", "fox")})."""
     left = tokens(text)
     return set(left), set(zip(left, left[1:]))
 
 
 def shared_score(query, chunk):
-    """Shared words + 3 x shared adjacent pairs of two texts' words_and_pairs."""
+    """Shared words + 3 x shared bigrams of two texts' words_and_pairs."""
     return len(query[0] & chunk[0]) + 3 * len(query[1] & chunk[1])
 
 
@@ -184,8 +180,7 @@ def answer_with_guard(question, search, generate, threshold=0.35):
 
 
 def gap_threshold(answerable, unanswerable):
-    """The middle between the lowest best score of answerable questions and the highest of unanswerable ones.
-    gap_threshold([0.6, 0.8], [0.1, 0.2]) -> 0.4"""
+    """The middle of the gap between two groups of best scores: gap_threshold([0.6, 0.8], [0.1, 0.2]) -> 0.4."""
     if not answerable or not unanswerable:
         raise ValueError("both groups need at least one score; measure questions of either kind")
     low, high = max(unanswerable), min(answerable)

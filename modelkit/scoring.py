@@ -15,8 +15,7 @@ from modelkit import check_whole
 
 
 def exact_match(answer, case):
-    """Whether the answer is the one right text, case and outer white space aside; None where there is no such text.
-    exact_match(" Paris", {"exact": "paris"}) -> True"""
+    """Whether an answer is `exact`, letter case aside; None without one: exact_match(" A", {"exact": "a"}) -> True."""
     return None if case["exact"] is None else answer.strip().lower() == case["exact"].strip().lower()
 
 
@@ -31,7 +30,8 @@ def contains_all(answer, case):
 
 
 def rubric_score(answer, case):
-    """(share of the weights whose check passes, 0..1; labels missed)."""
+    """(share of the weights whose check passes, 0..1; labels missed).
+    rubric_score("Hi", {"rubric": [(3, "said", bool), (1, "digits", str.isdigit)]}) -> (0.75, ["digits"])"""
     total = fsum(weight for weight, _, _ in case["rubric"])
     if not total > 0 or any(weight < 0 for weight, _, _ in case["rubric"]):
         raise ValueError(f"case {case['id']!r} has a rubric without positive weights; correct it")
@@ -60,7 +60,7 @@ def evaluate(system, cases):
 
 
 def both_orders(judge, question, a, b):
-    """"a", "b" or "tie": what judge(question, first, second) -> "first" or "second" says in both orders alike."""
+    """"a", "b", or "tie" where judge(question, first, second) -> "first" or "second" shows a position bias."""
     verdicts = judge(question, a, b), judge(question, b, a)
     if other := [verdict for verdict in verdicts if verdict not in ("first", "second")]:
         raise ValueError(f"the judge said {other[0]!r}; it has to say 'first' or 'second'")
@@ -68,15 +68,14 @@ def both_orders(judge, question, a, b):
 
 
 def agreement(judged, labels):
-    """The share of items on which a judge and a person agree. agreement([1, 0, 1], [1, 1, 1]) -> 0.667"""
+    """The share of items on which a judge and a person agree: agreement([1, 0, 1], [1, 1, 1]) -> 0.667."""
     if len(judged) != len(labels) or not labels:
         raise ValueError(f"{len(judged)} judged and {len(labels)} labels; give one of each for at least one item")
     return sum(verdict == label for verdict, label in zip(judged, labels)) / len(labels)
 
 
 def kappa(judged, labels):
-    """Cohen's kappa (1960): agreement beyond chance, 1 at most, 0 for chance; ValueError where all have one label.
-    kappa([1, 0, 1, 0], [1, 0, 0, 0]) -> 0.5"""
+    """Cohen's kappa, agreement beyond chance: kappa([1, 0, 1, 0], [1, 0, 0, 0]) -> 0.5; undefined: ValueError."""
     observed = agreement(judged, labels)
     by_judge, by_person = Counter(judged), Counter(labels)
     both = sum(by_judge[label] * by_person[label] for label in by_judge)
@@ -135,7 +134,8 @@ def choose(runs, budget):
 
 
 def cost_per_point(cheaper, dearer):
-    """Dollars per 1,000 calls for each point (0.01 of score) that the dearer run gains over the cheaper one."""
+    """Dollars per 1,000 calls for each point (0.01 of score) that the dearer run gains over the cheaper one.
+    cost_per_point({"score": 0.8, "usd_per_1k": 1}, {"score": 0.9, "usd_per_1k": 6}) -> 0.5"""
     points = (dearer["score"] - cheaper["score"]) * 100
     if not points > 0:
         raise ValueError(f"{dearer.get('name')!r} scores no better than {cheaper.get('name')!r}: no gain to price")

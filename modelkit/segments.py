@@ -49,7 +49,7 @@ def _pairs(word):
 
 
 def split_sentences(text):
-    """The sentences of the text in order, stripped; only white space is lost.
+    """The sentences of a text in order: split_sentences("It is v1.2. Good? Yes.") -> ["It is v1.2.", "Good?", "Yes."].
 
     One ends at . ! ? or … (and the quotes and brackets that close with it) before white space, at 。！？, and at an
     empty line. Decimals, initials, abbreviations and the number of a list item do not end one.

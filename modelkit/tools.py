@@ -23,7 +23,8 @@ def tool_manifest(tools):
 
 
 def check_call(name, arguments, tools):
-    """The problems of a call in plain English, before anything runs; empty when it may run."""
+    """The problems of a call in plain English, before anything runs; empty when it may run.
+    check_call("ls", {}, {"ls": {"args": {"path": "str"}}}) -> ["ls needs an argument called path"]"""
     if not isinstance(name, str) or name not in tools:
         return [f"there is no tool called {name!r}; available: {', '.join(tools) or 'none'}"]
     if not isinstance(arguments, dict):

@@ -106,7 +106,7 @@ def check_case(case, number, path, histories, seen):
 
 
 def check_facts(case, path):
-    """CaseError unless every fact can be found by one strategy and missed by another."""
+    """CaseError for facts that every strategy would find, or none, or only together with another one."""
     name = case["id"]
     for field in ("required", "stale"):
         for number, fact in enumerate(case[field]):
@@ -148,6 +148,7 @@ def check_fact(fact, case, path, field):
 
 
 def fact_turn(fact):
+    """The turn's id of a fact that names one, else None: fact_turn("no") -> None."""
     return fact["turn"] if isinstance(fact, dict) else None
 
 
@@ -158,7 +159,7 @@ def turn_numbers(history):
 
 
 def holders(history, text):
-    """Numbers of the turns with a message that holds the text."""
+    """Numbers of the turns whose messages hold the text: holders([{"user": "ab", "assistant": ""}], "b") -> [0]."""
     known = known_holders(history)
     if text not in known:
         known[text] = [number for number, turn in enumerate(history)
@@ -214,7 +215,7 @@ def check_rendered(cases, count, path):
 
 
 def written_forms(text):
-    """How a template may write a text: as it is, or as in a JSON string."""
+    """How a template may write a text, as it is or as in JSON: written_forms("é") -> ("é", "é", "\\\\u00e9")."""
     return text, json.dumps(text, ensure_ascii=False)[1:-1], json.dumps(text)[1:-1]
 
 

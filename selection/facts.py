@@ -77,7 +77,8 @@ def message_sent(number, text, case, selected):
 
 
 def copies(content, role, messages):
-    """How often a content stands in messages of a role, alone or as whole paragraphs, with or without "[date] "."""
+    """How often a content stands in messages of a role, alone or as whole paragraphs, with or without "[date] ".
+    copies("Yes.", "user", [{"role": "user", "content": "[May 1] Yes.\\n\\nNo."}]) -> 1"""
     paragraphs = re.compile(rf"(?:\A|(?<=\n\n))(?=(?:\[[^\]\n]*\] )?{re.escape(content)}(?:\n\n|\Z))")
     return sum(len(paragraphs.findall(message.get("content") or "")) for message in messages if message["role"] == role)
 

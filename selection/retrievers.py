@@ -136,7 +136,7 @@ def with_date(unit, dated=True):
 
 
 def joined(messages):
-    """Messages, replies side by side made one with an empty line between: a template would run them together."""
+    """Messages, adjacent replies made one with an empty line between: a template would run them together."""
     result = []
     for message in messages:
         if result and is_reply(message) and is_reply(result[-1]):

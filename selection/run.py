@@ -22,8 +22,9 @@ from threading import Thread
 from traceback import extract_tb
 
 from base.command import InputError, file_hash, progress
-from base.own_code import code_hash, described, is_own, load_function
+from base.own_code import code_hash, is_own, load_function
 from base.shapes import NONE, Only, misfit
+from base.shown import error_line
 from selection.cases import check_rendered, check_requests, written_forms
 from selection.retrievers import SELECTORS
 from strategies import STRATEGIES, available, per_history, render, turn_messages
@@ -52,7 +53,7 @@ def selector_table(names):
 
 
 def find_selector(name):
-    """The function that a name of `--strategies` stands for."""
+    """The function of a name of `--strategies`, or InputError."""
     known = {**STRATEGIES, **SELECTORS}
     return known.get(name) or load_function(name, ", ".join(known))
 
@@ -166,7 +167,7 @@ def cluster(address):
             yield executor
         except (ImportError, RuntimeError) as error:  # what a cluster answers that cannot read the work
             remedy = "start its scheduler and workers with PYTHONPATH set to this folder and the tokenizer prepared"
-            problem = f"the cluster cannot run this: {described(error)}"
+            problem = f"the cluster cannot run this: {error_line(error)}"
             raise InputError(f"--scheduler {address}: {problem}; {remedy}") from error
 
 
@@ -225,10 +226,10 @@ def run_one(name, select, case, count, checked=False):
 
 
 def raised(error):
-    """What a selector raised, and the last line of its own file that led there: "KeyError: 'x' (own.py, line 12)"."""
+    """What a selector raised, and the last line of its own file in the traceback: "KeyError: 'x' (own.py, line 12)"."""
     frames = [frame for frame in extract_tb(error.__traceback__) if frame.filename != __file__]
     own = [frame for frame in frames if frame.filename == frames[0].filename]
-    return described(error) + (f" ({Path(own[-1].filename).name}, line {own[-1].lineno})" if own else "")
+    return error_line(error) + (f" ({Path(own[-1].filename).name}, line {own[-1].lineno})" if own else "")
 
 
 def wrong_selection(case, selected, count):

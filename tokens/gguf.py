@@ -30,7 +30,7 @@ class GgufError(ValueError):
     """Bytes that are no GGUF file with a BPE vocabulary. The text is a phrase without a full stop."""
 
 
-def take(file, length):
+def read_exactly(file, length):
     piece = file.read(length)
     if len(piece) < length:
         raise GgufError(f"the file ends at byte {file.tell()}, inside its metadata")
@@ -38,12 +38,12 @@ def take(file, length):
 
 
 def numbers(file, form):
-    return struct.unpack(f"<{form}", take(file, struct.calcsize(f"<{form}")))
+    return struct.unpack(f"<{form}", read_exactly(file, struct.calcsize(f"<{form}")))
 
 
 def string(file):
-    length = int.from_bytes(take(file, 8), "little")  # not `numbers`: a vocabulary has most of a million texts
-    return take(file, length).decode("utf-8")
+    length = int.from_bytes(read_exactly(file, 8), "little")  # not `numbers`: a vocabulary has most of a million texts
+    return read_exactly(file, length).decode("utf-8")
 
 
 def value(file, kind):
@@ -62,7 +62,7 @@ def value(file, kind):
 def read_metadata(data):
     """The metadata of a GGUF file's bytes as {key: value}, or GgufError."""
     file = io.BytesIO(data)
-    if take(file, 4) != b"GGUF":
+    if read_exactly(file, 4) != b"GGUF":
         raise GgufError("it does not start with GGUF")
     version, _, count = numbers(file, "IQQ")  # in between how many tensors; none is read
     if version not in (2, 3):
@@ -96,7 +96,7 @@ def tokenizer_json(metadata):
 
 
 def merge_json(merge):
-    """The pair of the merge "a b". The space that separates is the first after the first character."""
+    """The pair of the merge "a b" as the file has it, cut at the first space behind the first character."""
     at = merge.find(" ", 1)
     if at < 0:
         raise GgufError(f"the merge {merge!r} is no pair")

@@ -20,7 +20,7 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 from urllib.request import url2pathname
 
 from base.command import sha256
-from base.own_code import described
+from base.shown import error_line
 from tokens.gguf import GgufError, read_metadata, tokenizer_json
 from tokens.pip_settings import download, read_settings, redacted, search_places
 from tokens.sources import SourceError
@@ -86,7 +86,7 @@ def members(data, name, wanted):
                     if wanted(entry.name) and entry.isfile():
                         yield entry.name, archive.extractfile(entry).read()
     except ARCHIVE_ERRORS as error:
-        raise SourceError(f"{name} cannot be read: {described(error)}") from None
+        raise SourceError(f"{name} cannot be read: {error_line(error)}") from None
 
 
 class Bounded:
@@ -118,13 +118,14 @@ def read(place, settings, name=None):
 
 
 def page_links(data, kind, address):
-    """{file name: address} of a project's page at `address`, or SourceError."""
+    """{file name: address} of a project's page at `address`, or SourceError.
+    page_links(b'<a href="../a.whl">', "text/html", "https://h/p/") -> {"a.whl": "https://h/a.whl"}"""
     text = data.decode("utf-8", "replace")
     try:
         if "json" in kind:
             return {entry["filename"]: urljoin(address, entry["url"]) for entry in json.loads(text)["files"]}
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise SourceError(f"answers JSON that is no list of files: {described(error)}") from None
+        raise SourceError(f"answers JSON that is no list of files: {error_line(error)}") from None
     anchors = Anchors(address)
     anchors.feed(text)
     return anchors.links

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from base.command import InputError, read_json, replace_file, sha256
 from base.lines import lock
-from base.shapes import Each, Only, misfit
+from base.shapes import Each, Only, is_name, misfit
 
 ROOT = Path(__file__).resolve().parents[1]
 MANIFEST = ROOT / "tokenizer-manifest.json"
@@ -36,13 +36,8 @@ def read_manifest(path):
     return manifest
 
 
-def is_name(value):
-    """Whether a value is a text that can stand in a line and in a report."""
-    return isinstance(value, str) and bool(value.strip()) and value.isprintable()
-
-
 def is_date(value):
-    """Whether a value is an ISO date like 2026-01-31."""
+    """Whether a value is an ISO date: is_date("2026-01-31") -> True."""
     with suppress(ValueError):
         return isinstance(value, str) and date.fromisoformat(value).isoformat() == value
     return False
@@ -71,7 +66,7 @@ def is_shipped(manifest_path):
 
 
 def verify(target, manifest):
-    """What keeps a folder from being prepared: [problem, ...], empty when every file has its pinned size and hash."""
+    """The problems of a prepared folder, empty when every file has its pinned size and hash."""
     return [f"{name} {problem}" for name, pinned in manifest["files"].items()
             if (problem := read_pinned(Path(target) / name, pinned)[1])]
 

@@ -17,7 +17,7 @@ from contextlib import suppress
 from urllib.parse import unquote, urlsplit
 
 from base.command import progress
-from base.own_code import described
+from base.shown import error_line
 from tokens.sources import SourceError
 
 WAIT_S = (10.0, 15.0)  # to connect, and between two pieces of an answer
@@ -57,12 +57,13 @@ def run_pip(*arguments):
 
 
 def many(settings, option):
-    """The values of an option that takes several."""
+    """The values of an option that takes several: many({"find-links": "a b"}, "find-links") -> ["a", "b"]."""
     return settings.get(option, "").split()
 
 
 def search_places(settings, project):
-    """Where pip would look for a project's archives: folders, pages' addresses and paths, in order."""
+    """Where pip would look for a project's archives: folders, pages' addresses and paths, in order.
+    search_places({"index-url": "https://h/simple"}, "jinja2") -> ["https://h/simple/jinja2/"]"""
     off = settings.get("no-index", "").lower() in ("1", "true", "yes", "y", "t", "on")
     indexes = [] if off else many(settings, "index-url") + many(settings, "extra-index-url")
     folders = [os.path.expanduser(place) for place in many(settings, "find-links")]
@@ -70,12 +71,12 @@ def search_places(settings, project):
 
 
 def redacted(text):
-    """`text` with the credentials of every address in it hidden."""
+    """The text with credentials in addresses hidden: redacted("https://me:pass@h/x") -> "https://***@h/x"."""
     return re.sub(r"//[^/@\s]+@", "//***@", text)
 
 
 def credentials(address, settings):
-    """(user, password) in an address, else in that of an index on the same server, or None."""
+    """(user, password) in an address, else an index's on the same server: credentials("//a:b@h", {}) -> ("a", "b")."""
     known = [place for option in ("index-url", "extra-index-url", "find-links") for place in many(settings, option)]
     wanted = urlsplit(address)
     for parts in map(urlsplit, (address, *known)):
@@ -132,7 +133,7 @@ def http_get(address, settings, name):
         raise
     except (OSError, HTTPError, ValueError) as error:
         cause = getattr(error.args[0], "reason", None) if error.args else None  # below "Max retries exceeded with url"
-        raise SourceError(redacted(described(cause or error))) from None
+        raise SourceError(redacted(error_line(cause or error))) from None
 
 
 def new_session(settings):

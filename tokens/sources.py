@@ -13,8 +13,8 @@ import tempfile
 from pathlib import Path
 
 from base.command import InputError, sha256
-from base.own_code import described
 from base.shapes import Each, misfit
+from base.shown import error_line
 from tokens.template import template_text
 
 ANSWER_S = 5  # for the hub to take a connection, and again to answer: together ten seconds
@@ -111,7 +111,7 @@ class Hub:
                     raise MissingFile(f"no {asked} (HTTP 404)") from None
                 remedy = ": log in with `hf auth login`" if status in (401, 403) else ""
                 raise SourceError(f"HTTP {status} for {asked}{remedy}") from None
-            self.silent = described(error)
+            self.silent = error_line(error)
             raise SourceError(self.silent) from None
 
 

@@ -16,8 +16,8 @@ from contextlib import suppress
 from datetime import datetime
 
 from base.command import InputError, read_json, sha256, write_json
-from base.own_code import described
 from base.shapes import Each, Only, misfit
+from base.shown import error_line
 from tokens.manifest import ROOT, TokenizerError, special_tokens
 from tokens.probes import FIRST, SECOND, TOOL_RUN, TOOLS, chat, system
 
@@ -114,12 +114,12 @@ def render(template, messages, tools, special):
     except CountError:
         raise
     except Exception as error:  # whatever somebody's template makes of these messages, too deep ones included
-        raise CountError(f"the chat template fails on this request: {described(error)}; it may lack what the"
+        raise CountError(f"the chat template fails on this request: {error_line(error)}; it may lack what the"
                          " request has (tools, a system text), or be wrong itself") from None
 
 
 def looked_for(node):
-    """The set of texts in a parsed template that it may look for in messages: all that it does not just write."""
+    """The texts that a parsed template may look for in messages: its string constants that it does not just write."""
     from jinja2 import nodes
 
     if isinstance(node, nodes.Const):

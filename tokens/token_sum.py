@@ -189,7 +189,7 @@ class TokenSum:
 def keys_of(messages, following=None):
     """(role, next role, content) of each message that is a text and no more, (None, next role, JSON) of any other.
 
-    following  the role of what comes behind the last one
+    keys_of([{"role": "user", "content": "Q"}], "end") -> [("user", "end", "Q")]; following: the role behind the last
     """
     roles = [message.get("role") for message in messages]
     return [(role, after, text) if role and len(message) == 2 and type(text := message.get("content")) is str

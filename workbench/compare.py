@@ -20,7 +20,7 @@ from pathlib import Path
 from base.ci import report_ci
 from base.command import InputError, NotComparable, dump, make_parser, read_json, run_command
 from base.result_files import check_evaluation, fact_name, graded, levels, read_result
-from base.shapes import FACT, Only, is_said, misfit
+from base.shapes import FACT, Only, misfit, not_blank
 from base.shown import columns, one_line
 from base.stats import mcnemar, wilson
 from evaluate import summarize
@@ -29,7 +29,7 @@ FREE = {"case_set", "strategies_sha256", "selectors_sha256", "environment", "sum
         "counted_in_full"}  # what may differ between two reports: their strategies and what was found
 CHANGES = ("lost", "stale", "over budget")
 LEAST = 6  # discordant pairs, all on one side, with an exact p of at most 0.05: it is 0.03125, that of five 0.0625
-NAMED = {"strategy": is_said, "case": is_said, "budget?": (int, is_said), "why": is_said}
+NAMED = {"strategy": not_blank, "case": not_blank, "budget?": (int, not_blank), "why": not_blank}
 ALLOWED = (Only({"change": lambda change: change in CHANGES[:2], "fact": FACT, **NAMED}),
            Only({"change": lambda change: change == CHANGES[2], **NAMED}))
 
@@ -87,7 +87,8 @@ def stale_cases(rows):
 
 
 def paired(total, before, lost, gained):
-    """Figures of `total` pairs, `before` of them found in the recorded report: exact p, Wilson intervals (95%)."""
+    """Figures of `total` pairs, `before` of them found in the recorded report: exact p, Wilson intervals (95%).
+    paired(12, 8, 3, 0) -> found_fresh 5, mcnemar_p 0.25, interval_recorded [0.391, 0.862]"""
     after = before - lost + gained
     was, now = ([round(end, 3) for end in wilson(part, total)] if total else None for part in (before, after))
     return {"total": total, "found_recorded": before, "found_fresh": after, "gained": gained, "lost": lost,
@@ -147,8 +148,7 @@ def name_of(change):
 
 
 def place_of(row):
-    """The strategy of a result or a change, and its budget in a sweep, as a person reads it.
-    place_of({"strategy": "recent", "budget": "64"}) -> "recent at 64 tokens"."""
+    """Strategy and budget of a result or change: place_of({"strategy": "a", "budget": "64"}) -> "a at 64 tokens"."""
     return row["strategy"] + (f" at {row['budget']} tokens" if "budget" in row else "")
 
 

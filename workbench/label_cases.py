@@ -60,7 +60,7 @@ def sentences(history):
 
 
 def pieces(line):
-    """The sentences of a line as they stand in it; ordinals end none: "am 3. Mai kommt er. Ja." has two."""
+    """The sentences of a line; an ordinal ends none: pieces("am 3. Mai. Ja.") -> ["am 3. Mai.", "Ja."]."""
     def hide(match):
         return match[0].replace(".", NO_STOP) if match[1] is None or match[1].islower() else match[0]
 

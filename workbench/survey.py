@@ -85,7 +85,7 @@ class Tokens:
 
 
 def common_prefix(parts, before):
-    """How many tokens two requests share at their front: [[1, 2], [3]] and [[1, 2], [4]] share 2."""
+    """Tokens in the common prefix of two requests: common_prefix([[1, 2], [3]], [[1, 2], [4]]) -> 2."""
     def equal_front(pairs):
         return sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1] or pair[0] == pair[1], pairs))
 

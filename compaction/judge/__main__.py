@@ -19,7 +19,7 @@ from pathlib import Path
 
 from base.command import InputError, dump, make_parser, progress, read_json, run_command, sha256
 from base.lines import append_line, read_entries
-from base.shapes import is_said, misfit
+from base.shapes import misfit, not_blank
 from base.shown import columns, one_line
 from compaction.fixtures.items import JUDGED
 from compaction.judge.asking import find_judge, kappa_text
@@ -28,7 +28,7 @@ from modelkit.scoring import kappa
 LABELS = Path(__file__).parent / "labels.json"
 PLANTED = ("specific", "vague")
 REPEATS = 10
-ITEM = {**dict.fromkeys(("id", "probe", "expect", "context"), is_said), "label": lambda label: label in JUDGED,
+ITEM = {**dict.fromkeys(("id", "probe", "expect", "context"), not_blank), "label": lambda label: label in JUDGED,
         "planted?": lambda kind: kind in PLANTED}
 LABELLED = {"labelled_by": str, "items": [ITEM]}
 KEPT = {"run": str, "question": [(str, int)], "verdict": lambda verdict: verdict in (*JUDGED, "unjudged")}

@@ -1,4 +1,4 @@
-"""Ask who judges whether a context still answers a probe, keep the verdicts, and take nothing for one that is none.
+"""Ask a judge whether a context still answers a probe, and keep its verdicts; an unreadable reply is none.
 
 question  {"probe", "expect", "context"}: a closed question, its right answer, and the text to answer it from
 judge     callable: question -> {"verdict", "answer", "problems"}; verdict is None where no reply could be read.
@@ -78,7 +78,7 @@ def make_judge(ask, identity):
 
 
 def as_reply(reply):
-    """What somebody said as a judge's reply, its verdict None where it is none."""
+    """A judge's reply from any value: as_reply("yes") -> {"verdict": None, "answer": None, "problems": []}."""
     reply = reply if isinstance(reply, dict) else {}
     verdict, problems = reply.get("verdict"), reply.get("problems", [])
     return {"verdict": verdict if verdict in JUDGED else None, "answer": reply.get("answer"),
@@ -116,7 +116,7 @@ def own_verdict(reply, context):
 
 
 def without_thinking(reply):
-    """What stands behind the last mark of thinking; "" where that mark only opens it."""
+    """The text behind the last mark of thinking, "" if that opens it: without_thinking("<think>a</think>b") -> "b"."""
     marks = list(THINKING.finditer(reply))
     if not marks:
         return reply
@@ -126,7 +126,7 @@ def without_thinking(reply):
 
 
 def objects(text):
-    """[(part of the text, object), ...] of the objects that it holds, parts of lists and objects left out."""
+    """[(its text, object), ...] of a text, no nested ones: objects('So {"b": 1}.') -> [('{"b": 1}', {"b": 1})]."""
     parts = [text[start:end] for start, end, is_part in with_places(text) if end is not None and not is_part]
     return [(part, value) for part in parts if (value := parse_reply(part)[0])]
 

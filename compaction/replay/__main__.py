@@ -156,13 +156,13 @@ def differences(row):
 
 
 def pair(reference, compacted):
-    """How the verdicts of two runs stand to each other: "lost", "gained", "same" or "unknown"."""
+    """"lost", "gained", "same" or "unknown" from the verdicts of two runs: pair(["verbatim"], ["absent"]) -> "lost"."""
     before, after = passes(reference), passes(compacted)
     return "unknown" if None in (before, after) else "same" if before == after else "lost" if before else "gained"
 
 
 def passes(verdicts):
-    """False where one verdict fails, else None where one or all are unknown, else True."""
+    """False where a verdict fails, else None where one is unknown, or there is none: passes(["verbatim"]) -> True."""
     if set(verdicts) - {*PASSED, *UNKNOWN}:
         return False
     return None if not verdicts or set(verdicts) & set(UNKNOWN) else True

@@ -144,7 +144,7 @@ def read_records(path, tally):
 
 
 def values_of(text, tally):
-    """The JSON objects and lists that follow one another on a line, what cannot be read after them counted."""
+    """The JSON objects and lists on a line: values_of('{} [1]', Tally()) -> [{}, [1]]; the rest of it is counted."""
     values, at = [], BLANK.match(text).end()
     with suppress(ValueError, RecursionError):
         while at < len(text):
@@ -161,7 +161,7 @@ def values_of(text, tally):
 
 
 def digest(value):
-    """Eight bytes that stand for a JSON value, as a number; equal for equal values whatever the order of keys."""
+    """A 64-bit digest of a JSON value, whatever the order of its keys, for the sets of what was read."""
     text = json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
     return int.from_bytes(hashlib.blake2b(text.encode("ascii"), digest_size=8).digest(), "big")
 

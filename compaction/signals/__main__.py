@@ -102,6 +102,7 @@ def concluded(report):
 
 
 def strength(row):
+    """The evidence of a conversation: strength({"hits": [{"kind": "idle"}], "restatements": []}) -> 3."""
     kinds = [hit["kind"] for hit in row["hits"]] + ["restates" + " near" * said["near"] for said in row["restatements"]]
     return sum(STRENGTH.get(kind, 0) for kind in kinds)
 

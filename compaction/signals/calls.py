@@ -58,7 +58,7 @@ COMMAND_KEYS = ("command", "cmd", "commands", "script", "code", "input")
 
 
 def command_of(arguments):
-    """The shell command or program that a call runs, "" when it runs none."""
+    """The shell command or program that a call runs, or "": command_of({"cmd": ["ls", "-l"]}) -> "ls -l"."""
     if isinstance(arguments, str):
         return arguments
     if not isinstance(arguments, dict) or arguments.get("command") in READING + EDITING:
@@ -80,7 +80,7 @@ def targets(arguments, in_command=False):
 
 
 def is_write(name, arguments):
-    """Whether a call may change files: an editing tool, a patch, or a command with a word or sign that writes."""
+    """Whether a call may change files, as an editing tool, a patch or a command: is_write("sh", "rm a") -> True."""
     told = arguments.get("command") if isinstance(arguments, dict) else None
     editing = told in EDITING and targets(arguments) or WRITER.search(str(name).lower().rsplit(".", 1)[-1])
     return told not in READING and bool(editing or WRITE_COMMAND.search(command_of(arguments)))
@@ -97,7 +97,7 @@ def is_poll(name, arguments):
 
 
 def same_file(shorter, longer):
-    """Whether two paths can be one file: equal, one the end of the other (absolute and relative), or a folder of it."""
+    """Whether two paths can be one file, or one a folder of the other: same_file("./a.py", "/x/a.py") -> True."""
     shorter, longer = sorted((path.removeprefix("./").rstrip("/") for path in (shorter, longer)), key=len)
     return shorter == longer or longer.endswith("/" + shorter) or longer.startswith(shorter + "/")
 

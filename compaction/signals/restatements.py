@@ -116,5 +116,5 @@ def analysed(text):
 
 
 def overlap(stems_a, stems_b):
-    """Share of stems that two texts have in common, of all stems of both: overlap({1, 2}, {2, 3}) -> 1/3."""
+    """Jaccard index of two sets of stems: overlap({1, 2}, {2, 3}) -> 1/3."""
     return len(stems_a & stems_b) / len(stems_a | stems_b) if stems_a | stems_b else 0.0

@@ -21,7 +21,7 @@ def nice_top(value):
 
 
 def short(value):
-    """A tick's label: 4,096 stays, 0.5 stays, 2.0 is 2."""
+    """A tick's label: short(4096) -> "4,096"; short(2.0) -> "2"."""
     return f"{value:,.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else f"{value:,}"
 
 
@@ -51,7 +51,7 @@ def chart(title, budgets, series, top=None):
 
 
 def thin(ticks):
-    """The ticks whose labels do not run into each other, the last always among them."""
+    """The ticks whose labels do not overlap, the last among them: thin([(0, "1"), (3, "2")]) -> [(3, "2")]."""
     kept = []
     for place, label in reversed(ticks):
         if not kept or kept[-1][0] - place >= 8 * max(len(label), len(kept[-1][1])) * 0.8 + 4:
@@ -60,8 +60,7 @@ def thin(ticks):
 
 
 def figure_text(value):
-    """A value as the legend writes it: counts whole, shares to three places, means rounded.
-    figure_text(0.73333) -> "0.733"."""
+    """A value as the legend writes it, a share to three places, a mean rounded: figure_text(0.73333) -> "0.733"."""
     if value is None:
         return "none"
     return f"{value:,}" if isinstance(value, int) else f"{value:.3f}" if value <= 1 else f"{value:,.0f}"

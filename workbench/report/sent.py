@@ -132,7 +132,7 @@ def labels(case, row, messages):
 
 
 def mark_parts(text, marks):
-    """[{"mark": None, "found" or "stale", "text"}] of a text; a fact is marked as written or as escaped in a note.
+    """[{"mark": None, "found" or "stale", "text"}] of a text; a fact is marked as it stands or as escaped in a note.
 
     Where two facts overlap the one that begins first is marked, the longer of two that begin together.
     """
