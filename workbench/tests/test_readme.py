@@ -30,8 +30,8 @@ class Pages(unittest.TestCase):
     def test_every_room_has_a_page_of_one_screen_and_the_front_page_links_it(self):
         for name, text in PAGES.items():
             with self.subTest(name):
-                self.assertLessEqual(len(text.splitlines()), 150 if name == "README.md" else 90)
-                self.assertLessEqual(max(map(len, text.splitlines())), 200)
+                self.assertLessEqual(len(text.splitlines()), 150 if name == "README.md" else 60)
+                self.assertLessEqual(max(map(len, text.splitlines())), 140 if name == "README.md" else 120)
                 self.assertTrue(name == "README.md" or f"]({name})" in PAGES["README.md"])
 
     def test_the_map_of_files_has_at_most_twenty_lines(self):
