@@ -255,14 +255,14 @@ def states_stale_as_current(text, key):
     """Version 2: a stale pattern is claimed, and neither its sentence nor a later one retracts it."""
     text, key = held(text, key)
     for sentences in readings(text) if key["stale"] else ():
-        for sentence, following in reversed(sentences):  # from the end, where it can be taken back
+        for sentence, following in reversed(sentences):  # from the end, where it can be retracted
             musts = set(claimed(sentence, following, key["must"]))
-            denied_fact = musts == {False}  # "RabbitMQ instead of Redis": a cue, but the wrong way round
+            denied_fact = musts == {False}  # "RabbitMQ instead of Redis": a cue that denies the fact
             replaced = REPLACEMENT.search(sentence) and not denied_fact
             if True not in musts and not replaced and any(claimed(sentence, following, key["stale"])):
                 return True
             if True in musts and LATER_CUE.search(sentence):
-                break  # what stands before is taken back
+                break  # what stands before is retracted
     return False
 
 

@@ -1,4 +1,4 @@
-"""Replace addresses, numbers of people and keys in imported text by numbered marks, equal strings by one mark.
+"""Replace addresses, numbers of people and keys in imported text by numbered placeholders, equal strings by one.
 
 Replaced: e-mail and IP addresses; telephone numbers; card numbers (checked after Luhn) and IBANs (ISO 13616, checked
 modulo 97); private keys in PEM form, tokens with a known prefix, AWS key ids with their secret, JSON web tokens, values
@@ -61,7 +61,8 @@ PATTERNS = [(kind, re.compile(pattern, re.DOTALL), *check) for kind, pattern, *c
 
 
 class Masks:
-    """The marks given so far: the same string gets the same one in every value that is masked."""
+    """The placeholders so far, one for equal strings: Masks().text("From a@b.de to a@b.de") ->
+    "From [mail address 1] to [mail address 1]"."""
 
     def __init__(self):
         self.known = {}  # kind: {string: number}
@@ -90,13 +91,13 @@ class Masks:
         return {key: self.value(part, key) for key, part in item.items()} if isinstance(item, dict) else item
 
     def text(self, text):
-        """The text with each address, number and key replaced by its mark."""
+        """The text with each address, number and key replaced by its placeholder."""
         for kind, pattern, *check in PATTERNS:
             text = pattern.sub(partial(self.replaced, kind, check), text)
         return text
 
     def replaced(self, kind, check, match):
-        """What takes the place of a match of a kind's pattern; itself where the kind's check fails."""
+        """The placeholder for a match of a kind's pattern; the match itself where the kind's check fails."""
         if check and not check[0](match[0]):
             return match[0]
         named = match.groupdict()

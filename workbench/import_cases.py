@@ -231,7 +231,7 @@ def main(argv=None):
     parser.add_argument("--budget", type=int, default=4096, metavar="N", help="input tokens a case (%(default)s)")
     parser.add_argument("--question", choices=("last", "all"), default="last",
                         help="which user messages of a chat become cases (%(default)s); all make a large set")
-    parser.add_argument("--mask", action="store_true", help="replace addresses and keys by numbered marks")
+    parser.add_argument("--mask", action="store_true", help="replace addresses and keys by numbered placeholders")
     parser.add_argument("--tokenizer", type=Path, default=MANIFEST, metavar="MANIFEST", help="another model's manifest")
     args = parser.parse_args(argv)
     if args.budget < 1:

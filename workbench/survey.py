@@ -6,10 +6,9 @@ Every user turn of the log is a request: a rule chooses from the turns before it
 chat log as workbench.import_cases reads it; a case set works too (its histories, each with its question where only one
 case asks it). Says nothing about whether what was chosen is enough to answer from: that needs labels.
 
-cached   tokens at the front of a request that are, token by token, the front of the request before it in the same
-         conversation. A provider keeps them where the two share at least --least tokens, in whole blocks of --block:
-         after a request [1, 2, 3, 4], [1, 2, 3, 9] shares 3, of which blocks of 2 keep 2. The first request of a
-         conversation shares nothing, and a reply of the model is taken for new.
+cached   tokens in the common prefix of a request and the one before it in the same conversation. A provider keeps them
+         where they are at least --least, in whole blocks of --block: after a request [1, 2, 3, 4], [1, 2, 3, 9] shares
+         3, of which blocks of 2 keep 2. The first request shares nothing, and a reply of the model is taken for new.
 """
 
 import json

@@ -33,7 +33,7 @@ BLANK = re.compile(r"[ \t\r\n]*")
 
 
 def foreign(value):
-    """The tool whose files have a value of this shape, where nothing here reads it and as far as it tells; or None."""
+    """The tool whose format, not read here, a value looks like, or None: foreign({"composerId": 1}) -> "Cursor"."""
     if not isinstance(value, dict):
         return next(filter(None, map(foreign, value[:LOOKED_AT])), None) if isinstance(value, list) else None
     kind, message, info, messages = str(value.get("type")), *map(value.get, ("message", "info", "messages"))

@@ -121,7 +121,7 @@ def message_text(message):
 
 
 def labels(case, row, messages):
-    """Whose each message is, with its turn where the request is made of whole turns."""
+    """The role of each message, with its turn where the request is made of whole turns."""
     roles = [message["role"] for message in messages]
     turns = [turn for turn in row["turns"] for _ in turn_messages(case["history"][turn])]
     front = int(roles[0] == "system")

@@ -247,7 +247,7 @@ def survey_section(name, report, args):
                 for rule, requests, failed, sent, mean, cached in lines]
         note = f"Of {report['user_turns']} user turns {level['fit_whole']} fit whole, {level['never_fit']} never fit."
         parts.append(table_part(f"At {budget:,} input tokens", RULES, rows, note=note))
-    notes = [f"{report['conversations']} conversations. Cached: the front of a request that is, token by token, that "
-             f"of the one before it, of at least {report['least']} tokens in blocks of {report['block']}."]
+    notes = [f"{report['conversations']} conversations. Cached: the common prefix of a request and "
+             f"the one before it, of at least {report['least']} tokens in blocks of {report['block']}."]
     notes += [f"{what}: {number}." for what, number in report["left_out"].items()]
     return section("survey", name, parts, fields(report, SURVEY), None, notes)
