@@ -136,7 +136,7 @@ SAID_MISSING = any_case(
 
 
 def unified(text):
-    """The text with plain quotes and dashes, without struck words and zero width: unified("“1,200”") -> '"1200"'."""
+    """The text without struck words and zero-width characters, quotes plain: unified("“1,200”") -> '"1200"'."""
     text = re.sub(r"~~[^~\n]{0,200}~~", " ", UNSEEN.sub("", text))
     text = re.sub(r"(?<=\d)[,'’\u00a0\u2009\u202f](?=\d{3}(?!\d))", "", text)
     text = re.sub(r"\\([_*`])", r"\1", text.replace("—", " - ").replace("…", "...").translate(QUOTES))
@@ -189,7 +189,7 @@ def digits(text):
 
 
 def readings(text):
-    """[(sentence, next one or ""), ...] of each form of the plain text: as is, hyphens as blanks, numbers as digits."""
+    """[[(sentence, next or ""), ...], ...], by form of the text: plain, hyphens as blanks, numbers as digits."""
     text = plain(text)
     parted = re.sub(r"(?<=[A-Za-z])-(?=[A-Za-z])", " ", text)
     forms = [re.split(r"(?<=[.!?]) ", form) for form in dict.fromkeys((text, parted, digits(text)))]
@@ -207,7 +207,7 @@ def claimed(sentence, following, patterns):
 
 @functools.lru_cache(maxsize=4096)  # an answer that says one thing over and over is read in little more than one look
 def is_claimed(before, said, after):
-    """Whether an occurrence, NEAR characters to each side, is claimed: not denied or given up, no part of a number."""
+    """Whether an occurrence, NEAR characters to each side, is claimed: is_claimed("it is not ", "14", ".") -> False."""
     clause = CLAUSE_START.split(before)[-1]
     other = A_NUMBER if A_NUMBER.fullmatch(said) else A_WORD
     if (is_part_of_number(before[-NUMBER_NEAR:], said, after[:NUMBER_NEAR], clause) or not_denied(REJECTED, clause)

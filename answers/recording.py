@@ -148,7 +148,7 @@ def compile_pattern(pattern, where):
 
 
 def ways_to_match(pattern):
-    """An upper bound on how a pattern can match at one place: ways_to_match("a{1,9}(?:b|c)") -> 18; or ValueError."""
+    """An upper bound on the ways to match at one place: ways_to_match("a{1,9}(?:b|c)") -> 18; or ValueError."""
     groups, inner = [[1, 0]], 1  # of each open group: ways of its parts, alternatives before the last; of the last part
     for part in PART.finditer(f"{pattern})"):  # the whole as a group
         kind, last, inner = part.lastgroup, inner, 1

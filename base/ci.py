@@ -57,5 +57,5 @@ def annotations(checks):
 
 
 def xml_text(text):
-    """A text that XML and a terminal can take: control characters and bidirectional overrides written out."""
+    """A text, what XML 1.0 or a terminal cannot take written out: xml_text("a\\ufffe") -> "a\\\\ufffe"."""
     return NO_XML.sub(lambda match: repr(match[0])[1:-1], written_out(text))

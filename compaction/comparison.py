@@ -97,7 +97,7 @@ def goodness(row, turned):
 
 
 def decide(rows):
-    """The answer to "is this change safe?" from compared rows."""
+    """Whether a change is safe, from compared rows: decide([{"change": "worse"}]) -> "blocked"."""
     changes = {row["change"] for row in rows}
     return "blocked" if "worse" in changes else "not decided" if "undecided" in changes else "safe"
 

@@ -34,7 +34,7 @@ def extract_json(text):
 
 
 def strip_fence(text):
-    """The text without its Markdown fence lines (``` or ~~~ or longer); one inside an object belongs to a value."""
+    """A text without its Markdown fence lines, but in an object: strip_fence("~~~json\\n{}\\n~~~") -> "{}\\n"."""
     objects, kept, place = [span for span in candidates(text) if span[1] is not None][::-1], [], 0
     for line in text.splitlines(keepends=True):
         while objects and objects[-1][1] <= place:

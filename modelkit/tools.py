@@ -14,7 +14,7 @@ from modelkit.replies import has_type, python_type
 
 
 def tool_manifest(tools):
-    """The section of a prompt that tells a model which tools it may call, in the registry's order."""
+    """The tools section of a prompt: tool_manifest({"ls": {"args": {}}}) -> "TOOLS YOU MAY CALL:\\n- ls()"."""
     lines = ["TOOLS YOU MAY CALL:"]
     for name, tool in tools.items():
         arguments = ", ".join(f"{key}: {python_type(kind).__name__}" for key, kind in tool["args"].items())

@@ -22,7 +22,8 @@ MARK = re.compile(r"^- \[turn \d+, (?:user|assistant|tool)\] ", re.MULTILINE)
 
 
 def in_request(fact, case, selected):
-    """Whether a fact of either form reached the request of a selection."""
+    """Whether a fact of either form reached the request of a selection.
+    in_request("port 80", {"current": "Which?"}, {"messages": [{"content": "Use port 80."}]}) -> True"""
     if isinstance(fact, dict):
         return turn_fact_sent(fact, case, selected)
     written = strategies.escape(fact)

@@ -51,7 +51,7 @@ SHAPE = {"model": is_name, "revision?": (type(None), is_name), "files": Only(dic
 
 
 def special_tokens(manifest):
-    """{name: text} of the tokens that a template writes by name: bos_token, eos_token, ..."""
+    """The tokens that a template writes by name: special_tokens({"eos_token": "a", "n": 1}) -> {"eos_token": "a"}."""
     return {name: text for name, text in manifest.items() if name.endswith("_token")}
 
 

@@ -143,7 +143,7 @@ def changes_of(results, kinds):
 
 
 def name_of(change):
-    """What a change and the entry that allows it have in common; an entry without a budget allows it at any."""
+    """The key of a change and of the entry that allows it; an entry without a budget allows it at any."""
     return tuple(change.get(field) for field in ("change", "strategy", "case", "fact", "budget"))
 
 

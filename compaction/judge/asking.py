@@ -219,5 +219,5 @@ def judge_quality(card):
 
 
 def kappa_text(card):
-    """Cohen's kappa of a card for a person."""
+    """Cohen's kappa of a card as text: kappa_text({"kappa": 0.196}) -> "0.20"."""
     return "undefined" if card["kappa"] is None else f"{card['kappa']:.2f}"

@@ -92,7 +92,7 @@ def main(argv=None):
     parser.add_argument("--output", metavar="FILE", help="where the log goes (default: standard output)")
     parser.add_argument("--contexts", metavar="FILE", help="write what each recorded compaction left, as JSON lines")
     parser.add_argument("--summary", metavar="FILE", help="write the summary there (default: standard error)")
-    parser.add_argument("--mask", action="store_true", help="put placeholders for addresses, numbers of people and keys")
+    parser.add_argument("--mask", action="store_true", help="placeholders for addresses, numbers of people and keys")
     args = parser.parse_args(argv)
     paths, others = inputs(args.paths)
     named = [Path(name) for name in (args.output, args.contexts, args.summary) if name]

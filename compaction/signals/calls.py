@@ -69,7 +69,7 @@ def command_of(arguments):
 
 
 def targets(arguments, in_command=False):
-    """The files that a call names in its path arguments or a patch, and every word of its command that may be one."""
+    """The files in path arguments, a patch and, where asked, a command: targets({"path": "a"}) -> ["a"]."""
     given = arguments if isinstance(arguments, dict) else {"patch": arguments}
     values = [item for value in map(given.get, PATH_KEYS) for item in (value if isinstance(value, list) else [value])]
     paths = [item.get("path") if isinstance(item, dict) else item for item in values]

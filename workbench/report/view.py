@@ -64,7 +64,7 @@ def of(part, total):
 
 
 def share(value):
-    """A share as a cell with a bar."""
+    """A share as a cell with a bar: share(0.5) -> {"text": "0.500", "share": 0.5}."""
     return "none" if value is None else {"text": f"{value:.3f}", "share": value}
 
 
