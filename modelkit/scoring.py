@@ -75,7 +75,7 @@ def agreement(judged, labels):
 
 
 def kappa(judged, labels):
-    """Cohen's kappa, agreement beyond chance: kappa([1, 0, 1, 0], [1, 0, 0, 0]) -> 0.5; undefined: ValueError."""
+    """Cohen's kappa (1960), beyond chance: kappa([1, 0, 1, 0], [1, 0, 0, 0]) -> 0.5; one label in all: ValueError."""
     observed = agreement(judged, labels)
     by_judge, by_person = Counter(judged), Counter(labels)
     both = sum(by_judge[label] * by_person[label] for label in by_judge)
