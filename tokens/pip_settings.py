@@ -17,7 +17,7 @@ from contextlib import suppress
 from urllib.parse import unquote, urlsplit
 
 from base.command import progress
-from base.shown import error_line
+from base.shown import one_line
 from tokens.sources import SourceError
 
 WAIT_S = (10.0, 15.0)  # to connect, and between two pieces of an answer
@@ -52,7 +52,7 @@ def run_pip(*arguments):
                           errors="replace", env={**os.environ, "COLUMNS": "1000", "PYTHONIOENCODING": "utf-8"})
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        raise SourceError(f"`pip {' '.join(arguments)}` ended with {done.returncode}: {redacted(last[:200])}")
+        raise SourceError(f"`pip {' '.join(arguments)}` ended with {done.returncode}: {redacted(last)[:200]}")
     return done.stdout
 
 
@@ -133,7 +133,8 @@ def http_get(address, settings, name):
         raise
     except (OSError, HTTPError, ValueError) as error:
         cause = getattr(error.args[0], "reason", None) if error.args else None  # below "Max retries exceeded with url"
-        raise SourceError(redacted(error_line(cause or error))) from None
+        told = redacted(str(cause or error))  # before it is cut: a long password would lose its @
+        raise SourceError(f"{type(cause or error).__name__}: {one_line(told, 200)}") from None
 
 
 def new_session(settings):

@@ -126,6 +126,7 @@ class Settings(Packages):
         for stranger in absolute, elsewhere:
             self.assertNotIn("Authorization", stranger.asked[0][1])
         self.unfetched(r"^(?!.*p%40ss).*//\*\*\*@127", index_url=secret + "/nowhere")
+        self.unfetched(r"^(?!.*SECRET)", index_url=f"https://me:{'SECRET' * 60}@/simple")  # longer than a message
 
     def test_the_proxy_of_the_environment_is_used_before_that_of_pip_or_never(self):
         address = f"http://index.invalid/files/{self.name}"
